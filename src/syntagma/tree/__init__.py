@@ -1,0 +1,36 @@
+"""Constituency trees: values, brackets in and out, transformations, drawing."""
+
+from syntagma.tree.brackets import ROOT, read_tree, read_trees, write_pretty, write_tree
+from syntagma.tree.node import Child, Span, Tree, check_label
+from syntagma.tree.transform import (
+    KEPT_LABELS,
+    collapse_unary,
+    delexicalise,
+    expand_unary,
+    prune,
+    relabel,
+    strip_tags,
+    strip_traces,
+    with_words,
+)
+
+__all__ = [
+    "KEPT_LABELS",
+    "ROOT",
+    "Child",
+    "Span",
+    "Tree",
+    "check_label",
+    "collapse_unary",
+    "delexicalise",
+    "expand_unary",
+    "prune",
+    "read_tree",
+    "read_trees",
+    "relabel",
+    "strip_tags",
+    "strip_traces",
+    "with_words",
+    "write_pretty",
+    "write_tree",
+]
