@@ -1,7 +1,7 @@
 """The command line: arguments in, calls out.
 
-Each file here registers one family of commands.  None imports anything slow at its top: `syntagma --help` answers at once, and
-torch is loaded by the command that needs it.
+Each file here registers one family of commands.  None imports anything slow at its top: `syntagma --help` answers at
+once, and torch is loaded by the command that needs it.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ import sys
 
 import typer
 
-from syntagma.cli import levels
+from syntagma.cli import bench, levels
 from syntagma.errors import SyntagmaError
 
 app = typer.Typer(
     name="syntagma",
-    help="Generate text from the root of a syntax tree down: paraphrase and translate with a structure you can see and steer.",
+    help="Generate text from the root of a syntax tree down: paraphrase and translate, see the structure and steer it.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
-for family in (levels,):
+for family in (levels, bench):
     family.register(app)
 
 

@@ -1,6 +1,7 @@
 """Constituency trees: values, brackets in and out, transformations, drawing."""
 
 from syntagma.tree.brackets import ROOT, read_tree, read_trees, write_pretty, write_tree
+from syntagma.tree.draw import draw, draw_indented, svg
 from syntagma.tree.node import Child, Span, Tree, check_label
 from syntagma.tree.transform import (
     KEPT_LABELS,
@@ -23,6 +24,8 @@ __all__ = [
     "check_label",
     "collapse_unary",
     "delexicalise",
+    "draw",
+    "draw_indented",
     "expand_unary",
     "prune",
     "read_tree",
@@ -30,6 +33,7 @@ __all__ = [
     "relabel",
     "strip_tags",
     "strip_traces",
+    "svg",
     "with_words",
     "write_pretty",
     "write_tree",

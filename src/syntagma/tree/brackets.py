@@ -1,8 +1,9 @@
 """Bracketed trees in and out.
 
-What is read: `(TOP (S (NP (PRP I)) ...))` on one line or laid out over several; a root that is called `TOP`, `ROOT`, has
-no name, or is missing (every tree gets the root `TOP`); words written with the escapes `-LRB-`, `-RRB-`, `-LSB-`, `-RSB-`,
-`-LCB-` and `-RCB-`, which become the brackets that they stand for.  What is written: the same on one line, or indented.
+What is read: `(TOP (S (NP (PRP I)) ...))` on one line or laid out over several; a root that is called `TOP`, `ROOT`,
+has no name, or is missing (every tree gets the root `TOP`); words written with the escapes `-LRB-`, `-RRB-`, `-LSB-`,
+`-RSB-`, `-LCB-` and `-RCB-`, which become the brackets that they stand for.  What is written: the same on one line, or
+indented.
 
 >>> str(read_tree("( (S (NP (PRP I)) (VP (VBP nod))))"))
 '(TOP (S (NP (PRP I)) (VP (VBP nod))))'
@@ -18,7 +19,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from syntagma.errors import BracketError, Place
-from syntagma.tree.node import CLOSE, Tree
+from syntagma.tree.node import CLOSE, Tree, escape
 
 ROOT = "TOP"
 ROOT_NAMES = frozenset({"TOP", "ROOT", "T", ""})
@@ -66,7 +67,9 @@ def _read_from_line(text: str, first: int) -> list[Tree]:
 def _read(text: str) -> list[Tree]:
     """All trees in `text`, each with the root `TOP`.  Columns are found only when there is an error to report."""
     if "\0" in text:
-        raise BracketError("there is a NUL character", _place(text, text.index("\0")), "remove it: this is not plain text")
+        raise BracketError(
+            "there is a NUL character", _place(text, text.index("\0")), "remove it: this is not plain text"
+        )
     items = _SPACED_LABEL.sub("(", text).replace("(", " (").replace(")", " ) ").split()
     if "SB-" in text or "CB-" in text:
         items = [item if item[0] == "(" else _ESCAPED.sub(_bracket, item) for item in items]
@@ -154,20 +157,20 @@ def write_pretty(tree: Tree, indent: int = 2) -> str:
           (NP (DT an) (NN apple)))))
     """
     lines: list[str] = []
-    waiting: list[Tree | str] = [tree]
+    waiting: list[Tree | str | None] = [tree]
     depth = 0
     while waiting:
         item = waiting.pop()
-        if item == CLOSE:
+        if item is None:
             lines[-1] += CLOSE
             depth -= 1
         elif isinstance(item, str):
-            lines.append(" " * (indent * depth) + item)
+            lines.append(" " * (indent * depth) + escape(item))
         elif all(isinstance(child, str) or child.is_preterminal() for child in item.children):
             lines.append(" " * (indent * depth) + str(item))
         else:
             lines.append(" " * (indent * depth) + "(" + item.label)
             depth += 1
-            waiting.append(CLOSE)
+            waiting.append(None)
             waiting.extend(reversed(item.children))
     return "\n".join(lines)

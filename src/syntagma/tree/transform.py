@@ -21,16 +21,18 @@ _FUNCTION_TAG = re.compile(r"(?<=[^-=|])[-=|].*")
 def prune(tree: Tree, labels: Collection[str] = KEPT_LABELS) -> Tree:
     """The tree with only the constituents of `labels` left under its root; a removed one's children move up."""
     openings = {"(" + label for label in labels}
-    pruned: list[str] = []
-    kept: list[bool] = []
-    for item in tree.walk:
+    walk = tree.walk
+    pruned = [walk[0]]
+    closings = [CLOSE]  # for each open constituent, what its closing leaves: nothing where it is removed
+    for item in walk[1:]:
         if item == CLOSE:
-            if kept.pop():
+            if closings.pop():
                 pruned.append(CLOSE)
+        elif item in openings:
+            closings.append(CLOSE)
+            pruned.append(item)
         elif item[0] == "(":
-            kept.append(item in openings or not kept)
-            if kept[-1]:
-                pruned.append(item)
+            closings.append("")
         else:
             pruned.append(item)
     return Tree.from_walk(pruned)
@@ -43,7 +45,7 @@ def relabel(tree: Tree, name: Callable[[str], str]) -> Tree:
 
 def strip_tags(tree: Tree) -> Tree:
     """`NP-SBJ=1` becomes `NP`; labels that begin with a hyphen, such as `-LRB-`, stay."""
-    return relabel(tree, lambda label: _FUNCTION_TAG.sub("", label))
+    return relabel(tree, lambda label: label if label[0] == "-" else _FUNCTION_TAG.sub("", label))
 
 
 def strip_traces(tree: Tree) -> Tree | None:

@@ -1,0 +1,36 @@
+# Two commands set everything up: `make demo` and `make test`.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV ?= .venv
+BIN := $(VENV)/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+TEST_EXTRAS := dev,bench,fabric,meteor,plots,ray,similarity
+
+.PHONY: demo test check format clean
+
+demo: $(VENV)/demo.stamp
+	@$(BIN)/python -m syntagma.demo
+
+test: check
+	$(BIN)/python -m pytest -q
+
+check: $(VENV)/test.stamp
+	$(BIN)/ruff format --check -q
+	$(BIN)/ruff check -q
+	$(BIN)/mypy
+
+format: $(VENV)/test.stamp
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+$(VENV)/demo.stamp: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(INSTALL) -e .
+	@touch $@
+
+$(VENV)/test.stamp: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(INSTALL) -e '.[$(TEST_EXTRAS)]'
+	@touch $@ $(VENV)/demo.stamp
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,86 @@
+"""`syntagma bench core`: reading trees and making levels against `nltk.Tree.fromstring`; memory of a long stream."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Iterator
+from itertools import cycle, islice
+from pathlib import Path
+
+from syntagma.bench.report import Row, best_of
+from syntagma.errors import MissingExtra
+from syntagma.files import read_lines
+from syntagma.levels import levels
+from syntagma.tree import Tree, prune
+
+SMALL, LARGE = 10_000, 1_000_000
+
+
+def run(trees: Path | None = None, *, memory: bool = True) -> Iterator[Row]:
+    """Rows for reading, reading with levels, and the growth of memory from 10,000 to 1,000,000 trees."""
+    try:
+        import nltk
+    except ImportError:
+        raise MissingExtra("nltk", "bench", "the comparison") from None
+    lines = list(islice(read_lines(trees), SMALL)) if trees else list(islice(made_trees(seed=1), SMALL))
+
+    def read() -> None:
+        for line in lines:
+            Tree.read(line)
+
+    def read_and_level() -> None:
+        for line in lines:
+            for _ in levels(prune(Tree.read(line))):
+                pass
+
+    def peer() -> None:
+        for line in lines:
+            nltk.Tree.fromstring(line)
+
+    ours, both, theirs = best_of(5, read, read_and_level, peer)
+    count = len(lines)
+    yield Row("read trees", count / ours, "trees/s", "nltk reading", count / theirs, theirs / ours)
+    yield Row("read trees and make levels", count / both, "trees/s", "nltk reading", count / theirs, theirs / both)
+    if memory:
+        small, large = (_peak_megabytes(lines, size) for size in (SMALL, LARGE))
+        yield Row(
+            f"peak memory of `levels` on {LARGE:,} trees", large, "MB", f"on {SMALL:,} trees", small, small / large
+        )
+
+
+def _peak_megabytes(lines: list[str], count: int) -> float:
+    """The most memory that `syntagma levels` held while it read `count` trees from its standard input."""
+    command = [sys.executable, "-m", "syntagma", "levels"]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    assert process.stdin is not None
+    with process.stdin as stream:
+        for line in islice(cycle(lines), count):
+            stream.write(line.encode() + b"\n")
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise RuntimeError(f"`syntagma levels` ended with {process.returncode}")
+    return usage.ru_maxrss / 1024
+
+
+def made_trees(seed: int) -> Iterator[str]:
+    """Random trees of about a sentence's size, for machines without a treebank."""
+    chance = random.Random(seed)
+    while True:
+        yield f"(TOP {_made('S', chance, 6)})"
+
+
+def _made(label: str, chance: random.Random, depth: int) -> str:
+    kinds = {"S": ["NP", "VP"], "VP": ["VB", "NP", "PP"], "PP": ["IN", "NP"], "NP": ["DT", "JJ", "NN"]}
+    inside = []
+    for kind in kinds[label]:
+        if kind in kinds and depth:
+            inside.append(_made(kind, chance, depth - 1))
+        elif kind not in kinds and (kind != "JJ" or chance.random() < 0.4):
+            inside.append(f"({kind} {kind.lower()}{chance.randrange(500)})")
+    if label == "NP" and depth and chance.random() < 0.25:
+        inside.append(_made("PP", chance, depth - 1))
+    return f"({label} {' '.join(inside) or '(NN thing)'})"

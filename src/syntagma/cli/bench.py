@@ -1,0 +1,57 @@
+"""`syntagma bench`: speed side by side with peers."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from syntagma.bench.report import Row
+
+
+class Bench(StrEnum):
+    """What can be measured."""
+
+    core = "core"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this file to `app`."""
+    app.command("bench")(bench)
+
+
+def bench(
+    name: Annotated[Bench, typer.Argument(help="What to measure.")] = Bench.core,
+    data: Annotated[Path | None, typer.Option(help="Real data for the measurement (core: a file of trees).")] = None,
+    quick: Annotated[bool, typer.Option(help="Leave out what takes minutes.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a row.")] = False,
+) -> None:
+    """Measure speed side by side with peers, all in one run; run it while nothing else is running."""
+    from syntagma.bench import core
+
+    rows = core.run(data, memory=not quick)
+    _show(rows, as_json)
+
+
+def _show(rows: Iterable[Row], as_json: bool) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    if as_json:
+        for row in rows:
+            print(json.dumps(asdict(row)), flush=True)
+        return
+    table = Table("what", "ours", "peer", "peer's", "ratio")
+    for row in rows:
+        print(f"measured: {row.what}", file=sys.stderr)
+        ours, peers = (None if value is None else f"{value:,.1f} {row.unit}" for value in (row.ours, row.peers))
+        table.add_row(row.what, ours, row.peer, peers, None if row.ratio is None else f"{row.ratio:.2f}x")
+    Console().print(table)

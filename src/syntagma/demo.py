@@ -1,0 +1,38 @@
+"""`make demo`: a sentence, its tree, its levels, and the way back."""
+
+from __future__ import annotations
+
+import sys
+
+from syntagma.cli.common import colour, columns
+from syntagma.levels import MalformedInfill, expand, levels, show, tree_of
+from syntagma.tree import Tree, draw, prune
+
+TREE = """(TOP (S (NP (PRP It)) (VP (VBZ seems) (SBAR (IN that) (S (NP (PRP he)) (VP (VBZ has) (VP (VBN made)
+    (NP (DT a) (NN mistake))))))) (. .)))"""
+
+
+def main() -> None:
+    """Show the whole way down a tree and back."""
+    tree = prune(Tree.read(TREE))
+    print(
+        f"A sentence and its tree, pruned to the labels that guide generation:\n\n{draw(tree, columns(), colour())}\n"
+    )
+    print("Its levels: each context, and the infill that grows it by one depth:\n")
+    trace = list(levels(tree))
+    width = max(len(show(level.context)) for level in trace)
+    for level in trace:
+        print(f"  {show(level.context):<{width}}  ->  {show(level.infill)}")
+    grown = trace[0].context
+    for level in trace:
+        following = expand(grown, level.infill)
+        if isinstance(following, MalformedInfill):
+            raise following
+        grown = following
+    print(f"\nExpanded again from <T>:\n\n  {show(grown)}")
+    if tree_of(trace) != tree:
+        sys.exit("the trace did not give the tree back")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,18 @@
+"""Text: words with their spacing, subwords, and the ids of labels and control tokens."""
+
+from typing import TYPE_CHECKING, Any
+
+from syntagma.text.words import Sentence, Word, join, split, split_tokens
+
+if TYPE_CHECKING:
+    from syntagma.text.subwords import Subwords
+
+__all__ = ["Sentence", "Subwords", "Word", "join", "split", "split_tokens"]
+
+
+def __getattr__(name: str) -> Any:  # the tokenizers library is loaded only when subwords are used
+    if name == "Subwords":
+        from syntagma.text.subwords import Subwords
+
+        return Subwords
+    raise AttributeError(name)

@@ -1,0 +1,236 @@
+"""Subwords: words to ids and back without loss, and the ids of labels and control tokens, which no text can reach.
+
+Words are spelled in bytes and joined to larger pieces by byte-pair encoding (the `tokenizers` library), never across
+a word's border.  The space before a word is the first byte of its first piece, so decoding is plain concatenation:
+`ca|n't` and `mistake|.` join without guessing, and any text comes back byte for byte.  A text is encoded as if one
+space stood before it, so its first word has the same pieces as anywhere else.
+
+The control tokens come first in the vocabulary, written `⟨NP⟩`, `⟨c⟩`, `⟨end⟩`: with brackets that byte-pair encoding
+never sees, because it sees bytes.  A text that holds `<NP>` or `⟨NP⟩` gets the pieces of those characters.
+
+>>> words = [split(text).words for text in ["I ate an apple.", "I can't eat."]]
+>>> subwords = Subwords.train(words, size=300)
+>>> subwords.decode(subwords.encode("I can't eat <NP>!"))
+"I can't eat <NP>!"
+>>> subwords.label_id("NP") in subwords.encode("<NP>")
+False
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+from syntagma.errors import InputError, LabelError, Place, SyntagmaError
+from syntagma.files import write_whole
+from syntagma.levels import PART, TOP, Label, Token
+from syntagma.text.words import Sentence, Word, split
+from syntagma.tree.transform import KEPT_LABELS
+
+PAD: Final = 0
+END: Final = 1
+START: Final = 2
+SEP: Final = 3
+PART_ID: Final = 4
+TOP_ID: Final = 5
+_CONTROLS = ("pad", "end", "start", "sep", "c", TOP.name)
+
+_MOST_REMEMBERED = 200_000
+
+
+class Subwords:
+    """A vocabulary: control tokens, labels, then pieces of words."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+        vocabulary = tokenizer.get_vocab(with_added_tokens=True)
+        self.size: int = len(vocabulary)
+        names = sorted((at, name[1:-1]) for name, at in vocabulary.items() if name.startswith("⟨"))
+        if [at for at, _ in names] != list(range(len(names))) or tuple(
+            n for _, n in names[: len(_CONTROLS)]
+        ) != _CONTROLS:
+            raise SyntagmaError("this vocabulary was not made by Syntagma", remedy="train one with `syntagma prepare`")
+        self.labels: tuple[str, ...] = tuple(name for _, name in names[len(_CONTROLS) :])
+        self.first_text_id: int = len(names)
+        self._label_ids = {label: at for at, label in names[len(_CONTROLS) :]} | {TOP.name: TOP_ID}
+        self._label_of = {at: Label(name) for name, at in self._label_ids.items()}
+        self._bytes = _piece_bytes(vocabulary)
+        self._known: dict[str, tuple[int, ...]] = {}
+
+    # -- making, saving, loading
+
+    @staticmethod
+    def train(
+        sentences: Iterable[Iterable[Word]], size: int = 8000, labels: Collection[str] = KEPT_LABELS, min_count: int = 2
+    ) -> Subwords:
+        """A vocabulary of at most `size` entries, control tokens and labels included, from the words of `sentences`."""
+        controls = [f"⟨{name}⟩" for name in (*_CONTROLS, *labels)]
+        if size < len(controls) + 256:
+            what = f"a vocabulary of {size} entries is too small"
+            raise SyntagmaError(
+                what, remedy=f"ask for at least {len(controls) + 256}: all bytes, labels and control tokens"
+            )
+        tokenizer = _blank(models.BPE())
+        trainer = trainers.BpeTrainer(
+            vocab_size=size - len(controls),
+            min_frequency=min_count,
+            initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+            show_progress=False,
+            special_tokens=[],
+        )
+        tokenizer.train_from_iterator((unit for words in sentences for unit in _units(words)), trainer)
+        learned = json.loads(tokenizer.to_str())["model"]
+        vocabulary = {name: at for at, name in enumerate(controls)}
+        vocabulary |= {piece: at + len(controls) for piece, at in learned["vocab"].items()}
+        merges = [(pair[0], pair[1]) for pair in learned["merges"]]
+        return Subwords(_blank(models.BPE(vocab=vocabulary, merges=merges)))
+
+    def save(self, path: str | Path) -> None:
+        """Write `tokenizer.json`, which the `tokenizers` library can read as well."""
+        with write_whole(path) as stream:
+            stream.write(self._tokenizer.to_str(pretty=False) + "\n")
+
+    @staticmethod
+    def load(path: str | Path) -> Subwords:
+        """The vocabulary saved at `path`."""
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+            tokenizer = Tokenizer.from_str(text)
+        except OSError as error:
+            raise InputError(f"it cannot be opened ({error.strerror})", Place(str(path)), "check the path") from None
+        except Exception:  # the library raises bare Exception
+            raise InputError(
+                "this is not a tokenizer.json", Place(str(path)), "train one with `syntagma prepare`"
+            ) from None
+        return Subwords(tokenizer)
+
+    @property
+    def fingerprint(self) -> str:
+        """The same for equal vocabularies; corpora and models name the one that they were made with."""
+        return hashlib.sha256(self._tokenizer.to_str().encode()).hexdigest()[:16]
+
+    # -- text
+
+    def encode(self, text: str | Sentence) -> list[int]:
+        """The ids of a text; `decode` gives it back."""
+        sentence = split(text) if isinstance(text, str) else text
+        ids = [at for word in self.encode_words(sentence.words) for at in word]
+        if sentence.tail:
+            ids += self._pieces(sentence.tail if sentence.words else " " + sentence.tail)
+        return ids
+
+    def encode_words(self, words: Sequence[Word]) -> list[tuple[int, ...]]:
+        """The ids of each word, its spacing included; the first is encoded as if a space stood before it."""
+        return [
+            tuple(at for unit in _units_of(word, first=number == 0) for at in self._pieces(unit))
+            for number, word in enumerate(words)
+        ]
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text that ids spell; control tokens and labels are left out."""
+        text = b"".join(self._bytes[at] for at in ids).decode("utf-8", errors="replace")
+        return text.removeprefix(" ")
+
+    def piece(self, at: int) -> bytes:
+        """The bytes of a text id, a leading space where a word begins; empty for a control token."""
+        return self._bytes[at]
+
+    def _pieces(self, unit: str) -> tuple[int, ...]:
+        known = self._known.get(unit)
+        if known is None:
+            try:
+                known = tuple(self._tokenizer.encode(unit, add_special_tokens=False).ids)
+            except (UnicodeEncodeError, TypeError):
+                raise InputError(
+                    f"{unit!r} holds half a surrogate pair, which is no text", remedy="save the text as UTF-8"
+                ) from None
+            if len(self._known) < _MOST_REMEMBERED:
+                self._known[unit] = known
+        return known
+
+    # -- labels and control tokens
+
+    def label_id(self, label: str) -> int:
+        """The id of a label, `T` included."""
+        try:
+            return self._label_ids[label]
+        except KeyError:
+            known = ", ".join(self.labels)
+            raise LabelError(f"{label!r} is not a label of this vocabulary", remedy=f"use one of {known}") from None
+
+    def is_label(self, at: int) -> bool:
+        """Whether an id is an open label."""
+        return TOP_ID <= at < self.first_text_id
+
+    def encode_tokens(self, tokens: Iterable[Token]) -> list[int]:
+        """The ids of a context or infill whose words are given as `Word`s or as tuples of ids."""
+        ids: list[int] = []
+        for token in tokens:
+            if isinstance(token, Label):
+                ids.append(self.label_id(token.name))
+            elif token is PART:
+                ids.append(PART_ID)
+            elif isinstance(token, Word):
+                ids.extend(at for unit in _units_of(token, first=False) for at in self._pieces(unit))
+            else:
+                ids.extend(token)
+        return ids
+
+    def decode_tokens(self, ids: Iterable[int]) -> list[Token]:
+        """Ids as labels, `PART`, and text in between as the words that it splits into, with their spacing."""
+        tokens: list[Token] = []
+        text: list[int] = []
+        for at in (*ids, PAD):
+            if at >= self.first_text_id:
+                text.append(at)
+                continue
+            if text:
+                tokens.extend(split(b"".join(self._bytes[t] for t in text).decode("utf-8", errors="replace")).words)
+                text = []
+            if at == PART_ID:
+                tokens.append(PART)
+            elif at in self._label_of:
+                tokens.append(self._label_of[at])
+        return tokens
+
+
+def _blank(model: models.BPE) -> Tokenizer:
+    tokenizer = Tokenizer(model)
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    return tokenizer
+
+
+def _units(words: Iterable[Word]) -> Iterator[str]:
+    for number, word in enumerate(words):
+        yield from _units_of(word, first=number == 0)
+
+
+def _units_of(word: Word, first: bool) -> tuple[str, ...]:
+    """What byte-pair encoding sees of a word: the word with the space before it, other white space apart."""
+    space = " " + word.space if first else word.space
+    if space in ("", " "):
+        return (space + word.text,)
+    return (space[:-1], " " + word.text) if space.endswith(" ") else (space, word.text)
+
+
+def _piece_bytes(vocabulary: dict[str, int]) -> list[bytes]:
+    """The bytes of every id: pieces are spelled in the 256 characters that stand for bytes; controls have none."""
+    byte_of = _byte_alphabet()
+    pieces = [b""] * len(vocabulary)
+    for piece, at in vocabulary.items():
+        if not piece.startswith("⟨"):
+            pieces[at] = bytes(byte_of[character] for character in piece)
+    return pieces
+
+
+def _byte_alphabet() -> dict[str, int]:
+    """The character that spells each byte, as in the library: itself where printable, else from U+0100 on."""
+    printable = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
+    others = [byte for byte in range(256) if byte not in printable]
+    return {chr(byte): byte for byte in printable} | {chr(0x100 + at): byte for at, byte in enumerate(others)}
