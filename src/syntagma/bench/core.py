@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import subprocess
 import sys
@@ -59,11 +58,12 @@ def _peak_megabytes(lines: list[str], count: int) -> float:
     with process.stdin as stream:
         for line in islice(cycle(lines), count):
             stream.write(line.encode() + b"\n")
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
+        stream.flush()
+        # Not the rusage of the child: that also counts the memory of this process before the child's program began.
+        status = Path(f"/proc/{process.pid}/status").read_text()
+    if process.wait():
         raise RuntimeError(f"`syntagma levels` ended with {process.returncode}")
-    return usage.ru_maxrss / 1024
+    return int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM"))) / 1024
 
 
 def made_trees(seed: int) -> Iterator[str]:

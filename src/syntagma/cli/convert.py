@@ -1,0 +1,40 @@
+"""`syntagma convert`: the authors' checkpoints into model folders."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this file to `app`."""
+    app.command("convert")(convert)
+
+
+def convert(
+    checkpoint: Annotated[Path, typer.Argument(help="A checkpoint (.pt) of the authors' program.")],
+    dictionary: Annotated[Path, typer.Option("--dict", help="Its fairseq dictionary (dict.txt).")],
+    codes: Annotated[Path, typer.Option("--bpe", help="Its subword-nmt codes.")],
+    out: Annotated[Path, typer.Option(help="The model folder to write; it must not exist yet.")],
+    half: Annotated[bool, typer.Option("--fp16", help="Store the weights in half precision.")] = False,
+) -> None:
+    """Turn a checkpoint of the paper's authors into a model folder; nothing in it is executed."""
+    from syntagma.convert.authors import convert as run
+    from syntagma.errors import InputError, Place
+    from syntagma.model.storage import save_pretrained
+
+    if out.exists():
+        raise InputError("it exists already", Place(str(out)), "give a new folder")
+    network, subwords = run(checkpoint, dictionary, codes)
+    size = sum(weight.numel() for weight in network.parameters())
+    card = (
+        f"# Converted model\n\nMade by `syntagma convert` from `{checkpoint.name}` of the authors' program.\n\n"
+        f"- {size:,} parameters, {subwords.size:,} vocabulary entries, labels {', '.join(subwords.labels)}\n"
+        "- It was trained on lower-case, tokenised text; a score is a mean of log-probabilities.\n"
+    )
+    about = {"score": "mean", "lowercase": True, "source": "authors"}
+    save_pretrained(out, network, subwords, card, about=about, dtype="float16" if half else "float32")
+    print(f"syntagma: {size:,} parameters written to {out}", file=sys.stderr)

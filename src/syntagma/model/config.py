@@ -1,0 +1,125 @@
+"""The shape of a network, and the presets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from syntagma.config import Settings
+from syntagma.errors import ConfigError
+from syntagma.text.subwords import END, PAD, PART_ID, SEP, START, TOP_ID
+
+Architecture = Literal["extra-encoder", "extra-attention", "concat", "seq2seq", "linearised"]
+
+
+@dataclass(frozen=True)
+class ModelConfig(Settings):
+    """Everything that determines a network's weights and what it computes from them.
+
+    Architectures: *extra-encoder* (source encoder, context encoder, decoder that attends to both), *extra-attention*
+    (one encoder for source and context), *concat* (one encoder over `source <sep> context`), and the baselines
+    *seq2seq* (source to target) and *linearised* (source to bracketed tree).
+    """
+
+    vocabulary: int
+    architecture: Architecture = "extra-encoder"
+    width: int = 512
+    heads: int = 8
+    feed_forward: int = 2048
+    source_layers: int = 6
+    context_layers: int = 3
+    decoder_layers: int = 3
+    dropout: float = 0.1
+    activation: Literal["relu", "gelu"] = "relu"
+    norm: Literal["pre", "post"] = "pre"
+    positions: Literal["sinusoidal", "learned"] = "sinusoidal"
+    max_positions: int = 512
+    first_position: int = 0
+    """The position of the first token (2 in the authors' checkpoints)."""
+    context_marks: tuple[int, ...] = ()
+    """The ids read before and after every context: two in the authors' checkpoints, none in ours."""
+
+    copy: bool = False
+    """A pointer into the source beside the output layer."""
+    slots: bool = False
+    """Embeddings that tie the k-th open label of the context to the k-th part of the infill."""
+    history: bool = False
+    """Embeddings of each context token's parent label and depth of birth."""
+    max_slots: int = 64
+
+    pad: int = PAD
+    start: int = START
+    end: int = END
+    sep: int = SEP
+    part: int = PART_ID
+    labels: tuple[int, ...] = (TOP_ID,)
+    """The ids of all labels; `labels[0]` is `<T>`."""
+
+    def __post_init__(self) -> None:
+        if self.width % self.heads or self.width % 2:
+            raise ConfigError(
+                f"a width of {self.width} does not divide among {self.heads} heads",
+                remedy="choose an even multiple of the heads",
+            )
+        for name in (
+            "vocabulary",
+            "width",
+            "heads",
+            "feed_forward",
+            "source_layers",
+            "decoder_layers",
+            "max_positions",
+        ):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"{name!r} cannot be {getattr(self, name)}", remedy="give a number of at least 1")
+        if not 0 <= self.dropout < 1:
+            raise ConfigError(f"a dropout of {self.dropout} makes no sense", remedy="give a share from 0 up to 1")
+        if self.architecture == "extra-encoder" and self.context_layers < 1:
+            raise ConfigError("the extra encoder has no layers", remedy="give context_layers of at least 1")
+
+    @property
+    def guided(self) -> bool:
+        """Whether the model fills contexts, rather than writing its target in one go."""
+        return self.architecture in ("extra-encoder", "extra-attention", "concat")
+
+    @property
+    def attends_to_context(self) -> bool:
+        """Whether the decoder has an attention over the context apart from that over the source."""
+        return self.architecture in ("extra-encoder", "extra-attention")
+
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "tiny": {"width": 32, "heads": 4, "feed_forward": 64, "source_layers": 1, "context_layers": 1, "decoder_layers": 1},
+    "small": {
+        "width": 256,
+        "heads": 4,
+        "feed_forward": 1024,
+        "source_layers": 4,
+        "context_layers": 2,
+        "decoder_layers": 3,
+    },
+    "base": {
+        "width": 512,
+        "heads": 8,
+        "feed_forward": 2048,
+        "source_layers": 6,
+        "context_layers": 3,
+        "decoder_layers": 3,
+    },
+}
+"""Sizes of the syntax-guided models; a baseline's decoder also gets the context encoder's layers."""
+
+
+def preset(name: str, vocabulary: int, architecture: Architecture = "extra-encoder", **changes: Any) -> ModelConfig:
+    """The configuration of that preset's size; the baselines have as many layers in all as the guided models.
+
+    >>> preset("base", 6864).decoder_layers, preset("base", 6864, "seq2seq").decoder_layers
+    (3, 6)
+    """
+    if name not in PRESETS:
+        raise ConfigError(f"there is no preset {name!r}", remedy=f"choose one of {', '.join(PRESETS)}")
+    values = {"vocabulary": vocabulary, "architecture": architecture, **PRESETS[name]}
+    if architecture in ("seq2seq", "linearised", "concat"):
+        values["decoder_layers"] += values["context_layers"]
+        values["context_layers"] = 0
+    return ModelConfig.from_dict(values | changes)

@@ -1,0 +1,172 @@
+"""The parts of a Transformer.
+
+Shapes: B rows, L or T positions of a query, M positions of a memory, H heads, W the width, D = W / H.  A mask is a
+float tensor that broadcasts to [B, H, T, M] and is added to the attention scores: 0 where a query may look, very
+negative where not.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from syntagma.model.config import ModelConfig
+
+FORBIDDEN = -1e9
+
+
+class Memory(NamedTuple):
+    """Keys and values of one attention, computed once: each [B, H, M, D]."""
+
+    keys: Tensor
+    values: Tensor
+
+    def select(self, rows: Tensor) -> Memory:
+        """The memory of those rows, [N] -> [N, H, M, D]."""
+        return Memory(self.keys.index_select(0, rows), self.values.index_select(0, rows))
+
+
+class Attention(nn.Module):
+    """Multi-head attention over a memory whose keys and values can be kept."""
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.query = nn.Linear(width, width)
+        self.memory = nn.Linear(width, 2 * width)
+        self.output = nn.Linear(width, width)
+
+    def remember(self, states: Tensor) -> Memory:
+        """Keys and values of states [B, M, W]."""
+        rows, size, _ = states.shape
+        both = self.memory(states).view(rows, size, 2, self.heads, -1).permute(2, 0, 3, 1, 4)
+        return Memory(both[0], both[1])
+
+    def forward(self, states: Tensor, memory: Memory, mask: Tensor | None) -> Tensor:
+        """What states [B, T, W] find in the memory under the mask: [B, T, W]."""
+        rows, size, width = states.shape
+        query = self.query(states).view(rows, size, self.heads, -1).transpose(1, 2)
+        found = F.scaled_dot_product_attention(query, memory.keys, memory.values, attn_mask=mask)
+        done: Tensor = self.output(found.transpose(1, 2).reshape(rows, size, width))
+        return done
+
+
+class Block(nn.Module):
+    """A sublayer with its norm, dropout and residual, norm first or last."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(config.width)
+        self.pre = config.norm == "pre"
+        self.dropout = config.dropout
+
+    def before(self, states: Tensor) -> Tensor:
+        """What the sublayer sees."""
+        return self.norm(states) if self.pre else states
+
+    def after(self, states: Tensor, change: Tensor) -> Tensor:
+        """The states with the sublayer's change."""
+        states = states + F.dropout(change, self.dropout, self.training)
+        return states if self.pre else self.norm(states)
+
+
+class AttentionBlock(Block):
+    """Attention as a sublayer."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__(config)
+        self.attention = Attention(config.width, config.heads)
+
+    def to_self(self, states: Tensor, mask: Tensor | None) -> Tensor:
+        """States [B, L, W] that look at each other."""
+        seen = self.before(states)
+        return self.after(states, self.attention(seen, self.attention.remember(seen), mask))
+
+    def to_memory(self, states: Tensor, memory: Memory, mask: Tensor | None) -> Tensor:
+        """States [B, T, W] that look at a memory."""
+        return self.after(states, self.attention(self.before(states), memory, mask))
+
+
+class FeedForwardBlock(Block):
+    """Two linear layers as a sublayer."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__(config)
+        self.inner = nn.Linear(config.width, config.feed_forward)
+        self.outer = nn.Linear(config.feed_forward, config.width)
+        self.activation = F.relu if config.activation == "relu" else F.gelu
+
+    def forward(self, states: Tensor) -> Tensor:
+        """States [B, L, W] changed one by one."""
+        hidden = F.dropout(self.activation(self.inner(self.before(states))), self.dropout, self.training)
+        return self.after(states, self.outer(hidden))
+
+
+class EncoderLayer(nn.Module):
+    """Self-attention and feed-forward."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.self_attention = AttentionBlock(config)
+        self.feed_forward = FeedForwardBlock(config)
+
+    def forward(self, states: Tensor, mask: Tensor | None) -> Tensor:
+        """States [B, L, W] under mask [B, 1, L or 1, L]."""
+        done: Tensor = self.feed_forward(self.self_attention.to_self(states, mask))
+        return done
+
+
+class Encoder(nn.Module):
+    """A stack of encoder layers; with norms first there is one more at the end."""
+
+    def __init__(self, config: ModelConfig, layers: int) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(layers))
+        self.norm = nn.LayerNorm(config.width) if config.norm == "pre" else nn.Identity()
+
+    def forward(self, states: Tensor, mask: Tensor | None) -> Tensor:
+        """States [B, L, W] -> [B, L, W]."""
+        for layer in self.layers:
+            states = layer(states, mask)
+        done: Tensor = self.norm(states)
+        return done
+
+
+class DecoderLayer(nn.Module):
+    """Self-attention, attention to the context where there is one, attention to the source, feed-forward."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.self_attention = AttentionBlock(config)
+        self.context_attention = AttentionBlock(config) if config.attends_to_context else None
+        self.source_attention = AttentionBlock(config)
+        self.feed_forward = FeedForwardBlock(config)
+
+
+class Positions(nn.Module):
+    """Embeddings of positions: learned, or sines then cosines as in the authors' program."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.first = config.first_position
+        count = config.max_positions + config.first_position
+        if config.positions == "learned":
+            self.table: Tensor = nn.Parameter(torch.randn(count, config.width) * config.width**-0.5)
+        else:
+            self.register_buffer("table", sinusoids(count, config.width), persistent=False)
+
+    def forward(self, places: Tensor) -> Tensor:
+        """Embeddings of places counted from 0: [...] -> [..., W]."""
+        return F.embedding(places + self.first, self.table)
+
+
+def sinusoids(count: int, width: int) -> Tensor:
+    """The table of sinusoidal positions [count, width]: all sines, then all cosines."""
+    half = width // 2
+    rates = torch.exp(torch.arange(half, dtype=torch.float64) * -(math.log(10000) / max(half - 1, 1)))
+    angles = torch.arange(count, dtype=torch.float64)[:, None] * rates
+    return torch.cat([angles.sin(), angles.cos()], dim=1).float()

@@ -1,0 +1,259 @@
+"""The networks: tokens to scores.
+
+One class serves all architectures; they differ in which encoders they have and what the decoder attends to.  Training
+reads a `Batch` whole; generation encodes the sources once (`encode`), opens a `DecoderState` for contexts (`open`), and
+takes one step at a time (`step`).  Both ways give the same scores.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from syntagma.model.batch import Batch, Contexts
+from syntagma.model.config import ModelConfig
+from syntagma.model.layers import FORBIDDEN, DecoderLayer, Encoder, Memory, Positions
+from syntagma.model.state import DecoderState
+
+
+class Loss(NamedTuple):
+    """Sums over the infill tokens of a batch; `total` is smoothed and is what training minimises."""
+
+    total: Tensor
+    nll: Tensor
+    correct: Tensor
+    tokens: int
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """Sources encoded once: ids [B, S], states [B, S, W], and keys and values for each decoder layer."""
+
+    ids: Tensor
+    states: Tensor
+    memories: tuple[Memory, ...]
+
+
+class Network(nn.Module):
+    """A Transformer of the configured architecture."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.embedding = nn.Embedding(config.vocabulary, config.width, padding_idx=config.pad)
+        self.positions = Positions(config)
+        self.source_encoder = Encoder(config, config.source_layers)
+        self.context_encoder = (
+            Encoder(config, config.context_layers) if config.architecture == "extra-encoder" else None
+        )
+        self.decoder = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder_layers))
+        self.decoder_norm = nn.LayerNorm(config.width) if config.norm == "pre" else nn.Identity()
+        self.slot = nn.Embedding(config.max_slots, config.width, padding_idx=0) if config.slots else None
+        self.parent = nn.Embedding(len(config.labels) + 1, config.width, padding_idx=0) if config.history else None
+        self.birth = nn.Embedding(config.max_slots, config.width, padding_idx=0) if config.history else None
+        self.copy = CopyHead(config.width) if config.copy else None
+        self.apply(_initialise)
+
+    @property
+    def layers(self) -> list[DecoderLayer]:
+        """The decoder's layers."""
+        return cast(list[DecoderLayer], list(self.decoder))
+
+    # -- what training uses
+
+    def loss(self, batch: Batch, smoothing: float = 0.0) -> Loss:
+        """The loss of a batch, summed over its infill tokens."""
+        encoded = self.encode(_concatenated(batch.source, batch.contexts, self.config))
+        hidden = self._decode(batch, encoded)
+        where = batch.level > 0
+        targets = batch.targets[where]
+        chosen = hidden[where]
+        scores = F.log_softmax(self._logits(chosen), dim=-1)
+        nll = -scores.gather(1, targets[:, None])[:, 0]
+        smooth = -scores.mean(dim=-1) if smoothing else nll
+        if self.copy is not None:
+            rows = where.nonzero()[:, 0]
+            matches = encoded.ids[rows] == targets[:, None]
+            nll = -self.copy.mixed(chosen, encoded.states, encoded.ids, rows, self.config.pad, -nll, matches)
+        total = (1 - smoothing) * nll + smoothing * smooth
+        correct = (scores.argmax(dim=-1) == targets).sum()
+        return Loss(total.sum(), nll.sum(), correct, targets.numel())
+
+    def _decode(self, batch: Batch, encoded: Encoded) -> Tensor:
+        """Decoder states [B, T, W] of whole infills: each token sees its own level only, up to itself."""
+        states = self._embed(batch.inputs, batch.place, batch.slot)
+        same_level = batch.level[:, None, :, None] == batch.level[:, None, None, :]
+        size = batch.inputs.shape[1]
+        causal = torch.ones(size, size, dtype=torch.bool, device=states.device).tril()
+        self_mask = _additive(same_level & causal)
+        source_mask = _additive((encoded.ids != self.config.pad)[:, None, None, :])
+        context_states: Tensor | None = None
+        context_mask: Tensor | None = None
+        if self.config.attends_to_context:
+            assert batch.contexts is not None
+            context_states = self._encode_contexts(batch.contexts)
+            context_mask = _additive(batch.level[:, None, :, None] == batch.contexts.level[:, None, None, :])
+        for layer, memory in zip(self.layers, encoded.memories, strict=True):
+            states = layer.self_attention.to_self(states, self_mask)
+            if layer.context_attention is not None and context_states is not None:
+                context = layer.context_attention.attention.remember(context_states)
+                states = layer.context_attention.to_memory(states, context, context_mask)
+            states = layer.source_attention.to_memory(states, memory, source_mask)
+            states = layer.feed_forward(states)
+        done: Tensor = self.decoder_norm(states)
+        return done
+
+    # -- what generation uses
+
+    def encode(self, source: Tensor) -> Encoded:
+        """Encode sources [B, S] (for concat: source, separator, context) once for all that is decoded from them."""
+        seen = source != self.config.pad
+        places = (seen.cumsum(dim=1) - 1).clamp(min=0)
+        states = self.source_encoder(self._embed(source, places), _additive(seen[:, None, None, :]))
+        return Encoded(
+            source, states, tuple(layer.source_attention.attention.remember(states) for layer in self.layers)
+        )
+
+    def open(self, encoded: Encoded, rows: Tensor, contexts: Contexts | None) -> DecoderState:
+        """Before the first token of an infill for each context; `rows` [N] says which source each belongs to."""
+        config = self.config
+        if config.architecture == "concat":
+            assert contexts is not None
+            encoded = self.encode(join_source(encoded.ids[rows], contexts.ids, config))
+            rows = torch.arange(len(rows), device=rows.device)
+        sources = tuple(memory.select(rows) for memory in encoded.memories)
+        ids = encoded.ids[rows]
+        context_memories: tuple[Memory, ...] = ()
+        context_mask = None
+        if config.attends_to_context:
+            assert contexts is not None
+            states = self._encode_contexts(contexts)
+            context_memories = tuple(
+                layer.context_attention.attention.remember(states)
+                for layer in self.layers
+                if layer.context_attention is not None
+            )
+            context_mask = _additive((contexts.level > 0)[:, None, None, :])
+        copy_keys = None
+        if self.copy is not None:
+            copy_keys = self.copy.key(encoded.states)[rows]
+        return DecoderState.begin(
+            config,
+            sources,
+            _additive((ids != config.pad)[:, None, None, :]),
+            context_memories,
+            context_mask,
+            ids,
+            copy_keys,
+        )
+
+    def step(self, state: DecoderState, tokens: Tensor) -> Tensor:
+        """Feed tokens [N], one a row; the log-probabilities [N, V] of the next.  The state moves on."""
+        slots = state.count_parts(tokens)
+        states = self._embed(tokens[:, None], state.lengths[:, None], slots[:, None])
+        mask = state.self_mask()
+        for number, layer in enumerate(self.layers):
+            block = layer.self_attention
+            seen = block.before(states)
+            memory = state.remember(number, block.attention.remember(seen))
+            states = block.after(states, block.attention(seen, memory, mask))
+            if layer.context_attention is not None:
+                states = layer.context_attention.to_memory(states, state.contexts[number], state.context_mask)
+            states = layer.source_attention.to_memory(states, state.sources[number], state.source_mask)
+            states = layer.feed_forward(states)
+        state.lengths += 1
+        hidden = self.decoder_norm(states)[:, 0]
+        scores = F.log_softmax(self._logits(hidden), dim=-1)
+        if self.copy is not None:
+            scores = self.copy.spread(hidden, state.copy_keys, state.source_ids, self.config.pad, scores)
+        return scores
+
+    # -- shared
+
+    def _embed(self, ids: Tensor, places: Tensor, slots: Tensor | None = None) -> Tensor:
+        """Embeddings [B, L, W] of ids [B, L] at places counted from 0."""
+        states = self.embedding(ids) * self.config.width**0.5 + self.positions(places)
+        if self.slot is not None and slots is not None:
+            states = states + self.slot(slots)
+        return F.dropout(states, self.config.dropout, self.training)
+
+    def _encode_contexts(self, contexts: Contexts) -> Tensor:
+        """States [B, C, W] of contexts; each token sees its own level only."""
+        states = self.embedding(contexts.ids) * self.config.width**0.5 + self.positions(contexts.place)
+        if self.slot is not None:
+            states = states + self.slot(contexts.slot)
+        if self.parent is not None and self.birth is not None:
+            states = states + self.parent(contexts.parent) + self.birth(contexts.birth)
+        states = F.dropout(states, self.config.dropout, self.training)
+        mask = _additive(contexts.level[:, None, :, None] == contexts.level[:, None, None, :])
+        encoder = self.context_encoder if self.context_encoder is not None else self.source_encoder
+        done: Tensor = encoder(states, mask)
+        return done
+
+    def _logits(self, hidden: Tensor) -> Tensor:
+        return F.linear(hidden, self.embedding.weight)
+
+
+class CopyHead(nn.Module):
+    """A pointer into the source: the output is a mixture of the vocabulary and of the source's own tokens."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.query = nn.Linear(width, width)
+        self.key = nn.Linear(width, width)
+        self.gate = nn.Linear(width, 1)
+
+    def _pointer(self, hidden: Tensor, keys: Tensor, ids: Tensor, pad: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Log-probabilities over the source [N, S], and the logs of the shares of copying and of writing [N]."""
+        scores = torch.einsum("nw,nsw->ns", self.query(hidden), keys) * keys.shape[-1] ** -0.5
+        pointer = F.log_softmax(scores.masked_fill(ids == pad, FORBIDDEN), dim=-1)
+        gate = self.gate(hidden)[:, 0]
+        return pointer, F.logsigmoid(gate), F.logsigmoid(-gate)
+
+    def mixed(
+        self, hidden: Tensor, states: Tensor, ids: Tensor, rows: Tensor, pad: int, written: Tensor, matches: Tensor
+    ) -> Tensor:
+        """Log-probability [N] of targets that score `written` [N] and stand in the source at `matches` [N, S]."""
+        pointer, copying, writing = self._pointer(hidden, self.key(states)[rows], ids[rows], pad)
+        copied = torch.logsumexp(pointer.masked_fill(~matches, FORBIDDEN), dim=-1)
+        return torch.logaddexp(writing + written, copying + copied)
+
+    def spread(self, hidden: Tensor, keys: Tensor | None, ids: Tensor, pad: int, scores: Tensor) -> Tensor:
+        """Vocabulary log-probabilities [N, V] mixed with the pointer's."""
+        assert keys is not None
+        pointer, copying, writing = self._pointer(hidden, keys, ids, pad)
+        copied = torch.zeros_like(scores).scatter_add_(1, ids, pointer.exp())
+        return torch.logaddexp(scores + writing[:, None], (copied + 1e-30).log() + copying[:, None])
+
+
+def join_source(source: Tensor, contexts: Tensor, config: ModelConfig) -> Tensor:
+    """`source <sep> context` [N, S + 1 + C]; padding may stand inside, `encode` skips it."""
+    separator = source.new_full((len(source), 1), config.sep)
+    return torch.cat([source, separator, contexts], dim=1)
+
+
+def _concatenated(source: Tensor, contexts: Contexts | None, config: ModelConfig) -> Tensor:
+    if config.architecture != "concat":
+        return source
+    assert contexts is not None
+    return join_source(source, contexts.ids, config)
+
+
+def _additive(allowed: Tensor) -> Tensor:
+    """A mask to add to attention scores, from where attention is allowed."""
+    return torch.zeros(allowed.shape, device=allowed.device).masked_fill_(~allowed, FORBIDDEN)
+
+
+def _initialise(module: nn.Module) -> None:
+    if isinstance(module, nn.Linear):
+        nn.init.xavier_uniform_(module.weight)
+        nn.init.zeros_(module.bias)
+    elif isinstance(module, nn.Embedding):
+        nn.init.normal_(module.weight, std=module.embedding_dim**-0.5)
+        if module.padding_idx is not None:
+            with torch.no_grad():
+                module.weight[module.padding_idx].zero_()

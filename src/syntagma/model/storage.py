@@ -1,0 +1,178 @@
+"""Models as folders: `config.json`, `model.safetensors`, `tokenizer.json`, `README.md`.  Nothing in them is executed.
+
+Loading reports everything that is wrong with the weights at once: missing, unknown and misshapen ones.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from syntagma.config import read_mapping
+from syntagma.errors import Place, SyntagmaError
+from syntagma.files import write_whole
+from syntagma.model.config import ModelConfig
+from syntagma.model.network import Network
+from syntagma.text.vocabulary import Vocabulary, load_vocabulary
+
+FORMAT = 1
+FILES = ("config.json", "model.safetensors", "tokenizer.json", "README.md")
+
+
+class ModelError(SyntagmaError):
+    """A model folder that cannot be used."""
+
+
+@dataclass(frozen=True)
+class Pretrained:
+    """A network with the vocabulary that it was trained with, and what its folder says about it."""
+
+    network: Network
+    subwords: Vocabulary
+    about: dict[str, Any]
+
+    @property
+    def config(self) -> ModelConfig:
+        """The network's configuration."""
+        return self.network.config
+
+
+def save_pretrained(
+    folder: str | Path,
+    network: Network,
+    subwords: Vocabulary,
+    card: str,
+    *,
+    about: Mapping[str, Any] | None = None,
+    dtype: Literal["float32", "float16"] = "float32",
+) -> None:
+    """Write a model folder; `about` (how to search, what it was trained on) goes into its config.json.
+
+    The configuration is written last, so a folder that has one is complete.
+    """
+    target = Path(folder)
+    target.mkdir(parents=True, exist_ok=True)
+    (target / "config.json").unlink(missing_ok=True)
+    weights = {name: tensor.detach().cpu().to(getattr(torch, dtype)) for name, tensor in network.state_dict().items()}
+    part = target / ".model.safetensors.part"
+    save_file(weights, part)
+    part.replace(target / "model.safetensors")
+    subwords.save(target / "tokenizer.json")
+    with write_whole(target / "README.md") as stream:
+        stream.write(card)
+    values = {
+        "format": FORMAT,
+        "model": network.config.to_dict(),
+        "tokenizer": subwords.fingerprint,
+        "about": dict(about or {}),
+    }
+    with write_whole(target / "config.json") as stream:
+        json.dump(values, stream, indent=2, ensure_ascii=False)
+        stream.write("\n")
+
+
+def from_pretrained(name: str | Path) -> Pretrained:
+    """The model of that name: a bundled one, a folder, or an id on the model hub (which needs `huggingface_hub`)."""
+    folder = find_model(name)
+    values = read_mapping(folder / "config.json")
+    if values.get("format") != FORMAT:
+        found = values.get("format", "none")
+        raise ModelError(
+            f"its format is {found}, this version reads {FORMAT}",
+            Place(str(folder)),
+            "update Syntagma or convert it again",
+        )
+    config = ModelConfig.from_dict(values["model"])
+    subwords = load_vocabulary(folder / "tokenizer.json")
+    if subwords.fingerprint != values.get("tokenizer") or subwords.size != config.vocabulary:
+        raise ModelError(
+            "its tokenizer.json is not the one it was trained with", Place(str(folder)), "restore that file"
+        )
+    with torch.device("meta"):
+        network = Network(config)
+    network.load_state_dict(_read_weights(folder / "model.safetensors", network), strict=False, assign=True)
+    _restore_tables(network, config)
+    return Pretrained(network.eval(), subwords, values.get("about", {}))
+
+
+def find_model(name: str | Path) -> Path:
+    """The folder of a model by its name."""
+    folder = Path(name)
+    if (folder / "config.json").is_file():
+        return folder
+    bundled = Path(str(resources.files("syntagma"))) / "bundled"
+    if str(name) in bundled_models():
+        return bundled / str(name)
+    if folder.is_dir():
+        raise ModelError("this folder holds no config.json", Place(str(folder)), "give the folder of a finished model")
+    if str(name).count("/") == 1 and not str(name).startswith(("/", ".")):
+        return _from_hub(str(name))
+    known = ", ".join(bundled_models()) or "none in this build"
+    raise ModelError(f"there is no model {str(name)!r}", remedy=f"give a folder, a hub id, or a bundled name ({known})")
+
+
+def bundled_models() -> list[str]:
+    """The names of the models that ship with the package."""
+    bundled = Path(str(resources.files("syntagma"))) / "bundled"
+    if not bundled.is_dir():
+        return []
+    return sorted(
+        path.parent.name for path in bundled.glob("*/tokenizer.json") if (path.parent / "config.json").is_file()
+    )
+
+
+def _from_hub(name: str) -> Path:
+    from huggingface_hub import snapshot_download
+
+    try:
+        return Path(snapshot_download(name, allow_patterns=list(FILES)))
+    except Exception as error:
+        what = f"the model {name!r} could not be fetched from the hub ({type(error).__name__})"
+        raise ModelError(what, remedy="check the name and the network, or give a folder") from None
+
+
+def _read_weights(path: Path, network: Network) -> dict[str, Tensor]:
+    """The weights as float32, checked against what the network has."""
+    try:
+        weights = load_file(path)
+    except (OSError, SafetensorError) as error:
+        raise ModelError(
+            f"it cannot be read as weights ({error})", Place(str(path)), "restore or download it again"
+        ) from None
+    wanted = {name: tuple(tensor.shape) for name, tensor in network.state_dict().items()}
+    problems = check_weights(wanted, {name: tuple(tensor.shape) for name, tensor in weights.items()})
+    if problems:
+        raise ModelError("; ".join(problems), Place(str(path)), "use the config.json that belongs to it")
+    return {name: tensor.float() for name, tensor in weights.items()}
+
+
+def check_weights(wanted: Mapping[str, tuple[int, ...]], found: Mapping[str, tuple[int, ...]]) -> list[str]:
+    """All differences between the weights that are wanted and those that are there, a sentence a kind."""
+    problems = []
+    if missing := sorted(wanted.keys() - found.keys()):
+        problems.append(f"missing weights: {', '.join(missing)}")
+    if unknown := sorted(found.keys() - wanted.keys()):
+        problems.append(f"unknown weights: {', '.join(unknown)}")
+    misshapen = [
+        f"{n} is {found[n]}, not {wanted[n]}" for n in sorted(wanted.keys() & found.keys()) if wanted[n] != found[n]
+    ]
+    if misshapen:
+        problems.append(f"misshapen weights: {', '.join(misshapen)}")
+    return problems
+
+
+def _restore_tables(network: Network, config: ModelConfig) -> None:
+    """Fill what is computed rather than stored, which the meta device left empty."""
+    if config.positions == "sinusoidal":
+        from syntagma.model.layers import Positions
+
+        network.positions = Positions(config)

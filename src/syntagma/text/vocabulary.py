@@ -1,0 +1,63 @@
+"""What every vocabulary offers, and which kind a `tokenizer.json` holds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from syntagma.errors import InputError, Place
+from syntagma.levels import Token
+from syntagma.text.words import Sentence, Word
+
+
+class Vocabulary(Protocol):
+    """Text to ids and back, and the ids of labels, which no text reaches."""
+
+    size: int
+    labels: tuple[str, ...]
+
+    @property
+    def fingerprint(self) -> str:
+        """The same for equal vocabularies."""
+
+    def encode(self, text: str | Sentence) -> list[int]:
+        """The ids of a text."""
+
+    def encode_words(self, words: Sequence[Word]) -> list[tuple[int, ...]]:
+        """The ids of each word of a text."""
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text that ids spell, without labels."""
+
+    def label_id(self, label: str) -> int:
+        """The id of a label, `T` included."""
+
+    def is_label(self, at: int) -> bool:
+        """Whether an id is an open label."""
+
+    def encode_tokens(self, tokens: Iterable[Token]) -> list[int]:
+        """The ids of a context or infill."""
+
+    def decode_tokens(self, ids: Iterable[int]) -> list[Token]:
+        """The context or infill that ids spell."""
+
+    def save(self, path: str | Path) -> None:
+        """Write `tokenizer.json`."""
+
+
+def load_vocabulary(path: str | Path) -> Vocabulary:
+    """The vocabulary in a `tokenizer.json`, ours or a converted one."""
+    from syntagma.text.authors import KIND, AuthorsSubwords
+    from syntagma.text.subwords import Subwords
+
+    try:
+        values = json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"it cannot be opened ({error.strerror})", Place(str(path)), "check the path") from None
+    except ValueError:
+        raise InputError("this is not a tokenizer.json", Place(str(path)), "restore that file") from None
+    if isinstance(values, dict) and values.get("kind") == KIND:
+        return AuthorsSubwords.from_values(values)
+    return Subwords.load(path)

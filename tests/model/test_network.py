@@ -1,0 +1,232 @@
+from __future__ import annotations
+
+import random
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from syntagma.errors import ConfigError
+from syntagma.model.batch import Example, TooLong, make_batch, mark_context, mark_levels, stack_contexts
+from syntagma.model.config import Architecture, ModelConfig, preset
+from syntagma.model.int8 import quantised
+from syntagma.model.network import Network
+from syntagma.model.state import DecoderState
+
+T, S, NP, VP, PP = LABELS = (5, 6, 7, 8, 9)
+PART = 4
+ARCHITECTURES: list[Architecture] = ["extra-encoder", "extra-attention", "concat"]
+EXTRAS = {"copy": True, "slots": True, "history": True}
+
+
+def config(architecture: Architecture = "extra-encoder", **changes: object) -> ModelConfig:
+    return preset("tiny", 60, architecture, labels=LABELS, max_positions=40, **changes)
+
+
+def network(shape: ModelConfig, seed: int = 0) -> Network:
+    torch.manual_seed(seed)
+    return Network(shape).eval()
+
+
+def example(seed: int) -> Example:
+    """A source and levels that fit each other, as a tree would give."""
+    chance = random.Random(seed)
+
+    def words(low: int, high: int) -> list[int]:
+        return [chance.randrange(10, 60) for _ in range(chance.randint(low, high))]
+
+    context = [T]
+    levels = []
+    for depth in range(chance.randint(1, 5)):
+        infill: list[int] = []
+        grown: list[int] = []
+        for token in context:
+            if token not in LABELS:
+                grown.append(token)
+                continue
+            part = (
+                words(1, 2) + ([chance.choice(LABELS[1:])] if depth < 3 and chance.random() < 0.7 else []) + words(0, 1)
+            )
+            infill += [PART, *part]
+            grown += part
+        if not infill:
+            break
+        levels.append((context, infill))
+        context = grown
+    return Example(words(1, 8), levels)
+
+
+def stepwise(net: Network, one: Example) -> list[float]:
+    """The log-probability of each infill token, taken one step at a time."""
+    scores = []
+    encoded = net.encode(torch.tensor([[*one.source, net.config.end]]))
+    for marked, (_, infill) in zip(mark_levels(one.levels, net.config), one.levels, strict=True):
+        state = net.open(encoded, torch.tensor([0]), stack_contexts([[marked]], net.config))
+        before = net.config.start
+        for token in [*infill, net.config.end]:
+            scores.append(net.step(state, torch.tensor([before]))[0, token].item())
+            before = token
+    return scores
+
+
+class TestSize:
+    def test_base_has_as_many_parameters_as_the_authors(self) -> None:
+        for architecture, norm, share in (
+            ("extra-encoder", "post", 0.0),
+            ("seq2seq", "post", 0.01),
+            ("extra-encoder", "pre", 0.01),
+        ):
+            with torch.device("meta"):
+                size = sum(p.numel() for p in Network(preset("base", 6864, architecture, norm=norm)).parameters())
+            assert abs(size / 47_652_864 - 1) <= share
+
+    def test_small_is_about_ten_million(self) -> None:
+        with torch.device("meta"):
+            assert 9e6 < sum(p.numel() for p in Network(preset("small", 8000)).parameters()) < 11e6
+
+    def test_contradictions_are_refused(self) -> None:
+        for changes, what in (
+            ({"heads": 5}, "heads"),
+            ({"dropout": 1.0}, "dropout"),
+            ({"widht": 3}, "did you mean 'width'"),
+        ):
+            with pytest.raises(ConfigError, match=what):
+                preset("tiny", 60, **changes)
+        with pytest.raises(ConfigError, match="no preset 'huge'"):
+            preset("huge", 60)
+        assert ModelConfig.from_dict(config(copy=True).to_dict()) == config(copy=True)
+
+
+class TestScores:
+    @pytest.mark.parametrize("architecture", ARCHITECTURES)
+    @pytest.mark.parametrize("extras", [{}, EXTRAS, {"norm": "post", "context_marks": (2, 1), "first_position": 2}])
+    def test_steps_equal_the_whole(self, architecture: Architecture, extras: dict[str, object]) -> None:
+        net = network(config(architecture, **extras))
+        with torch.inference_mode():
+            for seed in range(4):
+                one = example(seed)
+                whole = net.loss(make_batch([one], net.config))
+                steps = stepwise(net, one)
+                assert whole.tokens == len(steps)
+                assert whole.nll.item() == pytest.approx(-sum(steps), abs=1e-4)
+
+    @given(st.lists(st.integers(0, 10_000), min_size=1, max_size=6), st.sampled_from(ARCHITECTURES))
+    @settings(max_examples=25)
+    def test_batch_padding_and_order_change_nothing(self, seeds: list[int], architecture: Architecture) -> None:
+        net = network(config(architecture, **EXTRAS))
+        examples = [example(seed) for seed in seeds]
+        with torch.inference_mode():
+            alone = sum(net.loss(make_batch([one], net.config)).nll.item() for one in examples)
+            for order in (examples, examples[::-1]):
+                assert net.loss(make_batch(order, net.config)).nll.item() == pytest.approx(alone, rel=1e-5)
+
+    def test_a_level_does_not_see_the_others(self) -> None:
+        net = network(config(**EXTRAS))
+        one = next(made for made in map(example, range(100)) if len(made.levels) > 2)
+        changed = Example(one.source, [*one.levels[:-1], (one.levels[-1][0], [PART, 50, 51, 52])])
+        with torch.inference_mode():
+            batch, other = (make_batch([made], net.config) for made in (one, changed))
+            first = slice(0, int((batch.level < len(one.levels)).sum()))
+            states = [net._decode(made, net.encode(made.source))[:, first] for made in (batch, other)]
+        assert torch.allclose(*states, atol=1e-6)
+
+    @pytest.mark.parametrize("extras", [{}, {"copy": True}])
+    def test_probabilities_sum_to_one_and_smoothing_raises_the_loss(self, extras: dict[str, object]) -> None:
+        net = network(config(**extras))
+        batch = make_batch([example(1), example(2)], net.config)
+        with torch.inference_mode():
+            encoded = net.encode(batch.source)
+            contexts = stack_contexts([[mark_context([T], net.config)]] * 2, net.config)
+            state = net.open(encoded, torch.tensor([0, 1]), contexts)
+            assert torch.allclose(net.step(state, torch.tensor([2, 2])).exp().sum(-1), torch.ones(2), atol=1e-5)
+            assert net.loss(batch, 0.1).nll.item() == pytest.approx(net.loss(batch).nll.item())
+            assert net.loss(batch, 0.1).total.item() != pytest.approx(net.loss(batch).total.item())
+
+    def test_the_baselines_read_no_context(self) -> None:
+        net = network(config("seq2seq"))
+        one = Example([20, 21], [([], [30, 31, 32])])
+        with torch.inference_mode():
+            whole = net.loss(make_batch([one], net.config)).nll.item()
+            state = net.open(net.encode(torch.tensor([[20, 21, 1]])), torch.tensor([0]), None)
+            steps = 0.0
+            for before, token in zip([2, 30, 31, 32], [30, 31, 32, 1], strict=True):
+                steps -= net.step(state, torch.tensor([before]))[0, token].item()
+        assert whole == pytest.approx(steps, abs=1e-4)
+
+    def test_too_long_is_said(self) -> None:
+        shape = config()
+        with pytest.raises(TooLong, match="a source of 41 tokens is longer than the model's 40"):
+            make_batch([Example([20] * 40, [([T], [PART, 20])])], shape)
+        with pytest.raises(TooLong, match="a context of 41"):
+            make_batch([Example([20], [([20] * 41, [PART, 20])])], shape)
+
+
+class TestState:
+    def rows(self, net: Network, seeds: list[int]) -> tuple[DecoderState, torch.Tensor]:
+        examples = [example(seed) for seed in seeds]
+        batch = make_batch(examples, net.config)
+        contexts = stack_contexts([mark_levels(one.levels, net.config)[-1:] for one in examples], net.config)
+        state = net.open(net.encode(batch.source), torch.arange(len(seeds)), contexts)
+        return state, torch.full((len(seeds),), net.config.start)
+
+    @pytest.mark.parametrize("architecture", ARCHITECTURES)
+    def test_rows_may_leave_return_and_join_at_any_length(self, architecture: Architecture) -> None:
+        net = network(config(architecture, **EXTRAS))
+        with torch.inference_mode():
+            state, start = self.rows(net, [1, 2, 3])
+            net.step(state, start)
+            two = net.step(state, torch.tensor([PART, PART, PART]))
+            other, fresh = self.rows(net, [7, 8])
+            joined = DecoderState.join([state.select(torch.tensor([2, 0, 0])), other])
+            assert len(joined) == 5
+            mixed = net.step(joined, torch.cat([torch.tensor([30, 31, 31]), fresh]))
+            kept = net.step(state, torch.tensor([31, 32, 30]))
+            first = net.step(other, fresh)
+        assert two.shape == (3, 60)
+        assert torch.allclose(mixed[:3], kept[[2, 0, 0]], atol=1e-5)
+        assert torch.allclose(mixed[3:], first, atol=1e-5)
+
+    def test_reordering_within_a_context(self) -> None:
+        net = network(config())
+        with torch.inference_mode():
+            state, start = self.rows(net, [5])
+            state = state.select(torch.tensor([0, 0, 0]))
+            net.step(state, start.repeat(3))
+            net.step(state, torch.tensor([30, 31, 32]))
+            state.reorder(torch.tensor([2, 2, 0]))
+            scores = net.step(state, torch.tensor([40, 40, 40]))
+        assert torch.allclose(scores[0], scores[1])
+        assert not torch.allclose(scores[0], scores[2])
+
+    def test_the_cache_grows(self) -> None:
+        net = network(config())
+        with torch.inference_mode():
+            state, start = self.rows(net, [5])
+            for _ in range(35):
+                scores = net.step(state, start)
+        assert torch.isfinite(scores).all()
+
+
+def test_int8_scores_are_close() -> None:
+    net = network(config(copy=True))
+    batch = make_batch([example(1)], net.config)
+    with torch.inference_mode():
+        exact, near = net.loss(batch).nll.item(), quantised(net).loss(batch).nll.item()
+    assert near != exact
+    assert near == pytest.approx(exact, rel=0.05)
+
+
+def test_training_learns_to_copy_a_tree() -> None:
+    """A few steps on two examples bring the loss near zero: the gradients reach every part."""
+    torch.manual_seed(1)
+    net = Network(config(dropout=0.0, **EXTRAS)).train()
+    batch = make_batch([example(3), example(4)], net.config)
+    optimiser = torch.optim.Adam(net.parameters(), lr=5e-3)
+    for _ in range(120):
+        loss = net.loss(batch)
+        optimiser.zero_grad()
+        (loss.total / loss.tokens).backward()
+        optimiser.step()
+    assert loss.nll.item() / loss.tokens < 0.3
+    assert all(weight.grad is not None and torch.isfinite(weight.grad).all() for weight in net.parameters())
