@@ -18,13 +18,16 @@ from syntagma.tree import Tree, prune
 SMALL, LARGE = 10_000, 1_000_000
 
 
-def run(trees: Path | None = None, *, memory: bool = True) -> Iterator[Row]:
-    """Rows for reading, reading with levels, and the growth of memory from 10,000 to 1,000,000 trees."""
+def run(data: Path | None = None, *, quick: bool = False) -> Iterator[Row]:
+    """Rows for reading, reading with levels, and the growth of memory from 10,000 to 1,000,000 trees.
+
+    `data` is a file of trees, one a line; without it, trees are made up.
+    """
     try:
         import nltk
     except ImportError:
         raise MissingExtra("nltk", "bench", "the comparison") from None
-    lines = list(islice(read_lines(trees), SMALL)) if trees else list(islice(made_trees(seed=1), SMALL))
+    lines = list(islice(read_lines(data), SMALL)) if data else list(islice(made_trees(seed=1), SMALL))
 
     def read() -> None:
         for line in lines:
@@ -43,7 +46,7 @@ def run(trees: Path | None = None, *, memory: bool = True) -> Iterator[Row]:
     count = len(lines)
     yield Row("read trees", count / ours, "trees/s", "nltk reading", count / theirs, theirs / ours)
     yield Row("read trees and make levels", count / both, "trees/s", "nltk reading", count / theirs, theirs / both)
-    if memory:
+    if not quick:
         small, large = (_peak_megabytes(lines, size) for size in (SMALL, LARGE))
         yield Row(
             f"peak memory of `levels` on {LARGE:,} trees", large, "MB", f"on {SMALL:,} trees", small, small / large

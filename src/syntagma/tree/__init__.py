@@ -2,6 +2,7 @@
 
 from syntagma.tree.brackets import ROOT, read_tree, read_trees, write_pretty, write_tree
 from syntagma.tree.draw import draw, draw_indented, svg
+from syntagma.tree.edit import edit_distance, normalised_edit_distance, tree_size
 from syntagma.tree.node import Child, Span, Tree, check_label
 from syntagma.tree.transform import (
     KEPT_LABELS,
@@ -26,7 +27,9 @@ __all__ = [
     "delexicalise",
     "draw",
     "draw_indented",
+    "edit_distance",
     "expand_unary",
+    "normalised_edit_distance",
     "prune",
     "read_tree",
     "read_trees",
@@ -34,6 +37,7 @@ __all__ = [
     "strip_tags",
     "strip_traces",
     "svg",
+    "tree_size",
     "with_words",
     "write_pretty",
     "write_tree",
