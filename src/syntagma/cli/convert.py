@@ -35,6 +35,6 @@ def convert(
         f"- {size:,} parameters, {subwords.size:,} vocabulary entries, labels {', '.join(subwords.labels)}\n"
         "- It was trained on lower-case, tokenised text; a score is a mean of log-probabilities.\n"
     )
-    about = {"score": "mean", "lowercase": True, "source": "authors"}
+    about = {"search": {"score": "mean", "first_level": "plain"}, "made from": checkpoint.name}
     save_pretrained(out, network, subwords, card, about=about, dtype="float16" if half else "float32")
     print(f"syntagma: {size:,} parameters written to {out}", file=sys.stderr)

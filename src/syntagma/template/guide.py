@@ -85,6 +85,16 @@ class Guide:
                     labels.update((item.label,) if isinstance(item, Node) else self.labels)
         return Allowed(frozenset(labels), end)
 
+    @property
+    def needed(self) -> frozenset[str]:
+        """The allowed labels that are constituents of the template, so that each brings the part nearer its end."""
+        found: set[str] = set()
+        for thread in self.threads:
+            items = _items(thread.node)
+            ahead = (items[at] for at in skip(items, {thread.place}) if at < len(items))
+            found.update(item.label for item in ahead if isinstance(item, Node))
+        return frozenset(found)
+
     def follow(self, token: Token) -> Guide | None:
         """After one more token of the infill; None where the template does not allow it.  Words change nothing."""
         if not is_label(token):

@@ -128,6 +128,10 @@ class AuthorsSubwords:
         """Whether an id is an open label."""
         return at in self._label_of
 
+    def is_word(self, at: int) -> bool:
+        """Whether an id is a piece of a word: no control token, no label."""
+        return not self._is_control(at)
+
     def encode_tokens(self, tokens: Iterable[Token]) -> list[int]:
         """The ids of a context or infill whose words are given as `Word`s or as tuples of ids."""
         ids: list[int] = []

@@ -167,6 +167,10 @@ class Subwords:
         """Whether an id is an open label."""
         return TOP_ID <= at < self.first_text_id
 
+    def is_word(self, at: int) -> bool:
+        """Whether an id is a piece of a word: no control token, no label, no mere white space."""
+        return bool(self._bytes[at].decode("utf-8", errors="replace").strip())
+
     def encode_tokens(self, tokens: Iterable[Token]) -> list[int]:
         """The ids of a context or infill whose words are given as `Word`s or as tuples of ids."""
         ids: list[int] = []

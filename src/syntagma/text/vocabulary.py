@@ -37,6 +37,9 @@ class Vocabulary(Protocol):
     def is_label(self, at: int) -> bool:
         """Whether an id is an open label."""
 
+    def is_word(self, at: int) -> bool:
+        """Whether an id is a piece of a word: no control token, no label, no mere white space."""
+
     def encode_tokens(self, tokens: Iterable[Token]) -> list[int]:
         """The ids of a context or infill."""
 

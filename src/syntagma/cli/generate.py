@@ -1,0 +1,209 @@
+"""`syntagma generate`: text from a model, with its structure."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from enum import StrEnum
+from itertools import islice
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from syntagma.errors import SyntagmaError
+    from syntagma.search import Output
+
+
+class ControlKind(StrEnum):
+    """How a template is followed."""
+
+    soft = "soft"
+    hard = "hard"
+
+
+class ScoreKind(StrEnum):
+    """What an infill's score is."""
+
+    sum = "sum"
+    mean = "mean"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this file to `app`."""
+    app.command("generate")(generate)
+
+
+def generate(
+    texts: Annotated[
+        list[str] | None, typer.Argument(help="Texts; without any, -i is read.", show_default=False)
+    ] = None,
+    source: Annotated[
+        str, typer.Option("-i", "--input", help="A file of texts, one a line (also gzip); - is standard input.")
+    ] = "-",
+    model: Annotated[str, typer.Option(help="A bundled model's name, a model folder, or a hub id.")] = "paraphrase-en",
+    beam: Annotated[
+        int | None, typer.Option(min=1, help="The beam's width; 1 is greedy.  [default: the model's, 5]")
+    ] = None,
+    alpha: Annotated[
+        float | None, typer.Option(min=0, help="The accumulation weight.  [default: the model's, 0.8]")
+    ] = None,
+    score: Annotated[ScoreKind | None, typer.Option(help="Log-probabilities summed or averaged.")] = None,
+    nbest: Annotated[int, typer.Option(min=1, help="How many hypotheses to print for each text.")] = 1,
+    template: Annotated[str | None, typer.Option(help="The tree's shape, e.g. '(S (NP) (VP *))'.")] = None,
+    exemplar: Annotated[str | None, typer.Option(help="A sentence whose shape to follow.")] = None,
+    exemplar_depth: Annotated[int | None, typer.Option(min=1, help="How deep the exemplar's shape counts.")] = None,
+    control: Annotated[
+        ControlKind, typer.Option(help="Favour the template's shape, or guarantee it.")
+    ] = ControlKind.soft,
+    reward: Annotated[float | None, typer.Option(help="What matching a soft template gains.  [default: 0.32]")] = None,
+    start: Annotated[str | None, typer.Option(help="A context to grow from, e.g. '<NP> <VP> , right ?'.")] = None,
+    max_depth: Annotated[int | None, typer.Option(min=1, help="How deep a tree may grow.  [default: 24]")] = None,
+    trace: Annotated[bool, typer.Option("--trace", help="Show every level with its scores.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a text.")] = False,
+    batch_size: Annotated[str, typer.Option(help="Texts searched at once, or auto.")] = "auto",
+    int8: Annotated[
+        bool, typer.Option("--int8", help="Int8 weights: faster on a CPU, nearly the same scores.")
+    ] = False,
+    threads: Annotated[int | None, typer.Option(min=1, help="CPU threads.  [default: all cores]")] = None,
+    out: Annotated[Path | None, typer.Option(help="Write here instead of standard output.")] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on where an interrupted run with --out stopped.")
+    ] = False,
+) -> None:
+    """Generate a text for each source; see its structure with --trace, steer it with --template and --start.
+
+    Example: syntagma generate --model DIR --beam 5 --nbest 5 "It seems like he has made a mistake."
+    """
+    from syntagma.errors import ConfigError
+    from syntagma.files import scan_lines
+
+    if resume and (out is None or texts):
+        raise ConfigError("--resume needs the --out of the run to go on with, and its input file", remedy="give both")
+    batch = 32 if batch_size == "auto" else _count(batch_size)
+    given = {"beam": beam, "alpha": alpha, "score": score and score.value, "reward": reward, "max_depth": max_depth}
+    options = {name: value for name, value in given.items() if value is not None}
+    if threads is not None:
+        import torch
+
+        torch.set_num_threads(threads)
+    from syntagma.search import Generator
+
+    generator = Generator.from_pretrained(model, int8=int8)
+    steering = generator.steering(template, exemplar, exemplar_depth, control.value, start)
+    settings = generator.defaults.changed(options | {"beam": max(options.get("beam", generator.defaults.beam), nbest)})
+    lines = iter(texts) if texts else scan_lines(source)
+    printer = _Printer(nbest, trace, as_json)
+    done = _records(out, printer) if resume and out is not None else 0
+    seen: list[str | SyntagmaError] = []
+
+    def remembered() -> Iterator[str | SyntagmaError]:
+        for line in islice(lines, done, None):
+            seen.append(line)
+            yield line
+
+    failed = 0
+    with _target(out, done) as stream:
+        results = generator.stream(remembered(), steering=steering, options=settings, batch=batch)
+        for number, found in enumerate(results, done + 1):
+            stream.write(printer.record(seen.pop(0), found))
+            stream.flush()
+            if not isinstance(found, list):
+                failed += 1
+                print(f"syntagma: line {number}: {found}", file=sys.stderr)
+    if failed:
+        raise typer.Exit(1)
+
+
+def _count(text: str) -> int:
+    from syntagma.errors import ConfigError
+
+    if not text.isdigit() or int(text) < 1:
+        raise ConfigError(f"a batch size of {text!r} makes no sense", remedy="give a number of at least 1, or auto")
+    return int(text)
+
+
+class _Printer:
+    """How results are written: a record for each source."""
+
+    def __init__(self, nbest: int, trace: bool, as_json: bool) -> None:
+        self.nbest, self.trace, self.as_json = nbest, trace, as_json
+
+    @property
+    def one_line(self) -> bool:
+        """Whether a record is one line; else it ends with an empty one."""
+        return self.as_json or (self.nbest == 1 and not self.trace)
+
+    def record(self, source: str | SyntagmaError, found: list[Output] | SyntagmaError) -> str:
+        """The record of one source."""
+        outputs = found[: self.nbest] if isinstance(found, list) else []
+        if self.as_json:
+            values: dict[str, Any] = {
+                "source": source if isinstance(source, str) else None,
+                "hypotheses": [self._values(output) for output in outputs],
+            }
+            if not isinstance(found, list):
+                values["error"] = str(found)
+            return json.dumps(values, ensure_ascii=False) + "\n"
+        if self.one_line:
+            return (_flat(outputs[0].text) if outputs else "") + "\n"
+        return "".join(self._block(output) + "\n" for output in outputs) + "\n"
+
+    def _values(self, output: Output) -> dict[str, Any]:
+        trace = {"trace": [level.to_dict() for level in output.trace]} if self.trace else {}
+        return output.to_dict() | trace
+
+    def _block(self, output: Output) -> str:
+        if not self.trace:
+            return _flat(output.text)
+        from syntagma.cli.common import colour
+        from syntagma.search.show import draw_trace
+
+        return f"{_flat(output.text)}\n{draw_trace(output, colour())}"
+
+
+def _flat(text: str) -> str:
+    """Text on one line: line breaks, which only an untrained model writes, become spaces."""
+    return " ".join(text.splitlines())
+
+
+def _records(out: Path, printer: _Printer) -> int:
+    """How many whole records an interrupted run wrote; what it began and did not finish is cut off."""
+    if not out.exists():
+        return 0
+    if not printer.one_line:
+        from syntagma.errors import ConfigError
+
+        raise ConfigError("--resume counts lines, but records have several", remedy="use --json, or --nbest 1")
+    data = out.read_bytes()
+    whole = data.rfind(b"\n") + 1
+    if whole != len(data):
+        with open(out, "r+b") as stream:
+            stream.truncate(whole)
+    return data.count(b"\n")
+
+
+class _target:  # noqa: N801
+    """Standard output, or a file that a resumed run appends to."""
+
+    def __init__(self, out: Path | None, done: int) -> None:
+        self.out, self.done = out, done
+
+    def __enter__(self) -> IO[str]:
+        from syntagma.errors import InputError, Place
+
+        if self.out is None:
+            return sys.stdout
+        try:
+            self.stream = open(self.out, "a" if self.done else "w", encoding="utf-8", newline="\n")
+        except OSError as error:
+            raise InputError(
+                f"it cannot be written ({error.strerror})", Place(str(self.out)), "check the path"
+            ) from None
+        return self.stream
+
+    def __exit__(self, *_: object) -> None:
+        if self.out is not None:
+            self.stream.close()

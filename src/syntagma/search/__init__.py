@@ -1,0 +1,7 @@
+"""Structural beam search over any model."""
+
+from syntagma.search.generator import Generator, Steering
+from syntagma.search.options import SearchOptions
+from syntagma.search.output import Output, TraceLevel
+
+__all__ = ["Generator", "Output", "SearchOptions", "Steering", "TraceLevel"]

@@ -1,0 +1,174 @@
+"""Structural beam search over one sentence: the bookkeeping of Algorithm 1, without a network.
+
+A `Sentence` keeps the beam of its current depth.  It hands out `Job`s, one for each context with open labels; when
+every job has its infills, the next beam is made of their expansions and of the hypotheses that were finished before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from syntagma.model.batch import Marked, grow_marks
+from syntagma.model.config import ModelConfig
+from syntagma.model.network import Encoded
+from syntagma.search.options import SearchOptions
+from syntagma.template import Guide
+
+Ids = tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Hypothesis:
+    """A context in a beam, with its score and how it came about."""
+
+    context: Marked
+    score: float
+    depth: int
+    parent: Hypothesis | None = None
+    infill: Ids = ()
+    infill_score: float = 0.0
+    guide: Guide | None = None
+    rewarded: bool = False
+    edited: bool = False
+
+    def history(self) -> list[Hypothesis]:
+        """The hypotheses from the first context to this one."""
+        found = [self]
+        while found[-1].parent is not None:
+            found.append(found[-1].parent)
+        return found[::-1]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An infill that the inner search found: its tokens without the end, its score, and the guide after it."""
+
+    tokens: Ids
+    score: float
+    guide: Guide | None = None
+
+
+@dataclass(eq=False)
+class Job:
+    """One context whose infill is to be found."""
+
+    sentence: Sentence
+    hypothesis: Hypothesis
+    parts: int
+    labels: bool
+    found: list[Candidate] | None = None
+
+    def bound(self, score: float) -> float:
+        """The best score that the next context can have if its infill scores at most `score`."""
+        return self.sentence.accumulate(self.hypothesis, score) + self.sentence.most_reward
+
+
+Matcher = Callable[[Sequence[int], int], bool]
+"""Whether a context's ids at a depth match the soft template."""
+
+
+@dataclass(eq=False)
+class Sentence:
+    """The search for one source."""
+
+    number: int
+    source: Ids
+    options: SearchOptions
+    config: ModelConfig
+    start: Hypothesis
+    matches: Matcher | None = None
+    on_level: Callable[[Sentence], None] | None = None
+    beam: list[Hypothesis] = field(default_factory=list)
+    dropped: list[Hypothesis] = field(default_factory=list)
+    jobs: list[Job] = field(default_factory=list)
+    encoded: Encoded | None = None
+
+    def __post_init__(self) -> None:
+        self.beam = [self.start]
+        self._labels = frozenset(self.config.labels)
+
+    @property
+    def most_reward(self) -> float:
+        """What a context can gain at most by matching the template."""
+        return self.options.reward if self.matches is not None else 0.0
+
+    def open_labels(self, hypothesis: Hypothesis) -> int:
+        """How many labels of a context are open."""
+        return sum(token in self._labels for token in hypothesis.context.ids)
+
+    def accumulate(self, hypothesis: Hypothesis, infill: float) -> float:
+        """The score of a context grown from `hypothesis` by an infill of that score."""
+        if hypothesis.parent is None and self.options.first_level == "plain":
+            return infill
+        return self.options.alpha * hypothesis.score + (1 - self.options.alpha) * infill
+
+    def next_jobs(self) -> list[Job]:
+        """The contexts to fill at this depth; none where the search is over."""
+        if not self.config.guided:  # a baseline writes its whole target at once
+            first = self.beam == [self.start]
+            self.jobs = [Job(self, self.start, 0, labels=False)] if first else []
+            return self.jobs
+        self.jobs = [
+            Job(self, hypothesis, parts, labels=hypothesis.depth < self.options.max_depth)
+            for hypothesis in self.beam
+            if (parts := self.open_labels(hypothesis))
+        ]
+        return self.jobs
+
+    def threshold(self) -> float:
+        """A score that the next beam's last place has at least: what scores less cannot enter it.
+
+        Only what is certain to compete counts: finished hypotheses, and the infills of jobs that are done.
+        """
+        best: dict[Ids, float] = {}
+        for candidate in self._competitors():
+            key = tuple(candidate.context.ids)
+            best[key] = max(candidate.score, best.get(key, candidate.score))
+        if len(best) < self.options.beam:
+            return float("-inf")
+        return sorted(best.values(), reverse=True)[self.options.beam - 1]
+
+    def advance(self) -> None:
+        """Once every job is done: the beam of the next depth.  Equal contexts are merged, the better one stays."""
+        ranked = sorted(self._competitors(), key=lambda hypothesis: -hypothesis.score)
+        seen: set[Ids] = set()
+        kept: list[Hypothesis] = []
+        self.dropped = []
+        for hypothesis in ranked:
+            key = tuple(hypothesis.context.ids)
+            if key in seen or len(kept) == self.options.beam:
+                self.dropped.append(hypothesis)
+                continue
+            seen.add(key)
+            kept.append(hypothesis)
+        self.beam = kept
+        self.jobs = []
+        if self.on_level is not None:
+            self.on_level(self)
+
+    def _competitors(self) -> Iterator[Hypothesis]:
+        waiting = {id(job.hypothesis) for job in self.jobs}
+        yield from (hypothesis for hypothesis in self.beam if id(hypothesis) not in waiting)
+        for job in self.jobs:
+            yield from self._grown(job)
+
+    def _grown(self, job: Job) -> Iterable[Hypothesis]:
+        """The contexts that a job's infills grow."""
+        depth = job.hypothesis.depth + 1
+        for found in job.found or ():
+            if not self.config.guided:
+                marks = [0] * len(found.tokens)
+                yield Hypothesis(
+                    Marked(list(found.tokens), marks, marks, marks),
+                    found.score,
+                    depth,
+                    job.hypothesis,
+                    found.tokens,
+                    found.score,
+                )
+                continue
+            context = grow_marks(job.hypothesis.context, found.tokens, depth, self.config)
+            matched = self.matches is not None and self.matches(context.ids, depth)
+            score = self.accumulate(job.hypothesis, found.score) + (self.options.reward if matched else 0.0)
+            yield Hypothesis(context, score, depth, job.hypothesis, found.tokens, found.score, found.guide, matched)

@@ -1,0 +1,199 @@
+"""Text in, text with its structure out: the interface that most users need.
+
+g = Generator.from_pretrained("paraphrase-en")
+best = g("It seems like he has made a mistake.", beam=5)[0]
+best.text, best.score, best.tree, best.trace
+g(text, template="(S (NP) (VP (NP)))", control="hard")
+g(text, start="<NP> <VP> , right ?")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from syntagma.errors import ConfigError, SyntagmaError
+from syntagma.levels import TOP, Label, Tokens, is_label, read_tokens
+from syntagma.model.batch import mark_context
+from syntagma.model.network import Network
+from syntagma.model.storage import from_pretrained
+from syntagma.search.beam import Hypothesis, Matcher, Sentence
+from syntagma.search.engine import Engine
+from syntagma.search.grammar import Grammar
+from syntagma.search.options import SearchOptions
+from syntagma.search.output import Output, read_out, read_out_plain
+from syntagma.template import Template, TemplateError
+from syntagma.text.spacing import respace
+from syntagma.text.vocabulary import Vocabulary
+
+Control = Literal["soft", "hard"]
+
+
+@dataclass(frozen=True)
+class Steering:
+    """What a user asks of the structure: a template to favour or guarantee, or a context to grow from."""
+
+    template: Template | None = None
+    control: Control = "soft"
+    start: Tokens = (TOP,)
+
+
+class Generator:
+    """A model ready to generate."""
+
+    def __init__(self, network: Network, vocabulary: Vocabulary, defaults: SearchOptions | None = None) -> None:
+        self.network = network.eval()
+        self.vocabulary = vocabulary
+        self.defaults = defaults or SearchOptions()
+        self.grammar = Grammar(network.config, vocabulary)
+
+    @staticmethod
+    def from_pretrained(name: str | Path, *, int8: bool = False) -> Generator:
+        """The model of that name: a bundled one, a folder, or a hub id."""
+        model = from_pretrained(name)
+        network = model.network
+        if int8:
+            from syntagma.model.int8 import quantised
+
+            network = quantised(network)
+        return Generator(network, model.subwords, SearchOptions.from_dict(model.about.get("search", {})))
+
+    def __call__(
+        self,
+        text: str,
+        *,
+        nbest: int | None = None,
+        template: str | Template | None = None,
+        exemplar: str | None = None,
+        exemplar_depth: int | None = None,
+        control: Control = "soft",
+        start: str | None = None,
+        **options: Any,
+    ) -> list[Output]:
+        """The best hypotheses for a source, best first; `options` are those of `SearchOptions`."""
+        steering = self.steering(template, exemplar, exemplar_depth, control, start)
+        (found,) = self.stream([text], steering=steering, options=self.defaults.changed(options))
+        if isinstance(found, SyntagmaError):
+            raise found
+        return found[:nbest]
+
+    def steering(
+        self,
+        template: str | Template | None = None,
+        exemplar: str | None = None,
+        exemplar_depth: int | None = None,
+        control: Control = "soft",
+        start: str | None = None,
+    ) -> Steering:
+        """The user's wishes, checked against the model's labels."""
+        labels = self.vocabulary.labels
+        if template is not None and exemplar is not None:
+            raise ConfigError("a template and an exemplar are both given", remedy="give one of them")
+        if (template is not None or exemplar is not None) and start is not None:
+            raise ConfigError("a template and a start context are both given", remedy="give one of them")
+        if not self.network.config.guided and (template or exemplar or start):
+            raise ConfigError(
+                "this model writes its target in one go and cannot be steered", remedy="use a guided model"
+            )
+        if exemplar is not None:
+            from syntagma.parse import load_parser
+            from syntagma.text import split
+
+            (tree,) = load_parser("neural").parse([split(exemplar).texts()])
+            template = Template.from_tree(tree, exemplar_depth, labels)
+        elif isinstance(template, str):
+            template = Template.parse(template, labels)
+        return Steering(template, control, (TOP,) if start is None else self.read_context(start))
+
+    def read_context(self, text: str) -> Tokens:
+        """A context as a user writes it, `<NP> <VP> , right ?`: its words spaced as a writer would."""
+        tokens = read_tokens(text, self.vocabulary.labels)
+        if not tokens:
+            raise ConfigError("the start context is empty", remedy="write one such as '<NP> <VP> .'")
+        spaced = iter(respace([token.name if isinstance(token, Label) else str(token) for token in tokens]))
+        return tuple(token if is_label(token) else word for token, word in zip(tokens, spaced, strict=True))
+
+    def stream(
+        self,
+        texts: Iterable[str | SyntagmaError],
+        *,
+        steering: Steering | None = None,
+        options: SearchOptions | None = None,
+        batch: int = 32,
+    ) -> Iterator[list[Output] | SyntagmaError]:
+        """For each text, in order, its hypotheses or what was wrong with it; texts are taken in as there is room.
+
+        An error among the texts, such as a line that could not be read, comes back in its place; a text without words
+        has no hypotheses.
+        """
+        steering, options = steering or Steering(), options or self.defaults
+        engine = Engine(self.network, self.grammar, batch)
+        ready: dict[int, list[Output] | SyntagmaError] = {}
+
+        def sentences() -> Iterator[Sentence]:
+            for number, text in enumerate(texts):
+                try:
+                    if isinstance(text, SyntagmaError):
+                        raise text
+                    if text.strip():
+                        yield self._sentence(number, text, steering, options)
+                    else:
+                        ready[number] = []
+                except SyntagmaError as error:
+                    ready[number] = error
+
+        following = 0
+        for sentence in engine.run(sentences()):
+            ready[sentence.number] = self._outputs(sentence, steering)
+            while following in ready:
+                yield ready.pop(following)
+                following += 1
+        while following in ready:
+            yield ready.pop(following)
+            following += 1
+
+    def _sentence(self, number: int, text: str, steering: Steering, options: SearchOptions) -> Sentence:
+        config = self.network.config
+        source = tuple(self.vocabulary.encode(text))
+        if len(source) + 1 > config.max_positions:
+            raise SyntagmaError(
+                f"the text has {len(source)} subwords, the model reads {config.max_positions - 1}", remedy="split it"
+            )
+        if not config.guided:
+            return Sentence(number, source, options, config, Hypothesis(mark_context([], config), 0.0, 1))
+        guide = matches = None
+        if steering.template is not None:
+            self._check(steering.template, options)
+            if steering.control == "hard":
+                guide = steering.template.guide()
+            else:
+                matches = self._matcher(steering.template)
+        context = mark_context(self.vocabulary.encode_tokens(steering.start), config)
+        return Sentence(number, source, options, config, Hypothesis(context, 0.0, 1, guide=guide), matches)
+
+    def _outputs(self, sentence: Sentence, steering: Steering) -> list[Output] | SyntagmaError:
+        if not sentence.beam:
+            return TemplateError(
+                "no output of this model has the template's shape", remedy="loosen it with '...' or '*'"
+            )
+        if not self.network.config.guided:
+            return [read_out_plain(hypothesis, self.vocabulary) for hypothesis in sentence.beam]
+        return [read_out(hypothesis, steering.start, self.vocabulary) for hypothesis in sentence.beam]
+
+    def _matcher(self, template: Template) -> Matcher:
+        names = self.grammar.names
+
+        def matches(ids: Sequence[int], depth: int) -> bool:
+            return depth <= template.depth and template.matches([names[at] for at in ids if at in names], depth)
+
+        return matches
+
+    @staticmethod
+    def _check(template: Template, options: SearchOptions) -> None:
+        if template.depth > options.max_depth + 1:
+            raise TemplateError(
+                f"the template is {template.depth} deep, the search goes to depth {options.max_depth}",
+                remedy="cut the template or raise max_depth",
+            )

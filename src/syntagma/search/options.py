@@ -1,0 +1,40 @@
+"""How to search."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from syntagma.config import Settings
+from syntagma.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class SearchOptions(Settings):
+    """The settings of structural beam search; a model's folder may carry its own defaults."""
+
+    beam: int = 5
+    """Hypotheses kept at each depth, and infills kept for each of them."""
+    alpha: float = 0.8
+    """The accumulation weight: how much of a hypothesis's score is what it had before its last level."""
+    score: Literal["sum", "mean"] = "sum"
+    """An infill's score: the sum of its tokens' log-probabilities, or their mean (as the authors' program has it)."""
+    first_level: Literal["weighted", "plain"] = "weighted"
+    """Whether level 1's score is weighted as in Algorithm 1, or enters as it is (as in the authors' program)."""
+    max_depth: int = 24
+    """The last depth at which a constituent may be filled; there it gets words only."""
+    max_tokens: int = 120
+    """The most tokens in one infill, or in a baseline's output."""
+    reward: float = 0.32
+    """Gamma: what a context that matches a soft template gains."""
+    bounds: bool = True
+    """Drop partial infills that cannot enter the beam any more; never changes a result."""
+
+    def __post_init__(self) -> None:
+        for name in ("beam", "max_depth", "max_tokens"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"{name!r} cannot be {getattr(self, name)}", remedy="give a number of at least 1")
+        if not 0 <= self.alpha < 1:
+            raise ConfigError(
+                f"an accumulation weight of {self.alpha} makes no sense", remedy="give alpha from 0 up to 1"
+            )

@@ -1,0 +1,107 @@
+"""What a search gives: text, score, tree, and the trace that explains it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from syntagma.levels import PART, Level, MalformedInfill, Tokens, expand, show, tree_of
+from syntagma.search.beam import Hypothesis
+from syntagma.text.vocabulary import Vocabulary
+from syntagma.text.words import Word
+from syntagma.tree import Tree
+
+UNREADABLE = Word("\N{REPLACEMENT CHARACTER}")
+"""Stands for a part whose bytes spell no word, which only an untrained model writes."""
+
+
+@dataclass(frozen=True)
+class TraceLevel:
+    """One level of a trace: the context, what filled it, the infill's score, and the score of the context it grew."""
+
+    depth: int
+    context: Tokens
+    infill: Tokens
+    infill_score: float
+    score: float
+    rewarded: bool = False
+    edited: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "depth": self.depth,
+            "context": show(self.context),
+            "infill": show(self.infill),
+            "infill_score": self.infill_score,
+            "score": self.score,
+            "rewarded": self.rewarded,
+            "edited": self.edited,
+        }
+
+
+@dataclass(frozen=True)
+class Output:
+    """A finished hypothesis."""
+
+    text: str
+    score: float
+    tree: Tree | None
+    """The tree it grew from; None for a baseline, which grows none."""
+    trace: tuple[TraceLevel, ...]
+
+    @property
+    def levels(self) -> list[str]:
+        """The contexts from the first to the finished words."""
+        if not self.trace:
+            return []
+        last = expand(self.trace[-1].context, self.trace[-1].infill)
+        assert not isinstance(last, MalformedInfill)
+        return [show(level.context) for level in self.trace] + [show(last)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON, as the command line prints them."""
+        return {
+            "text": self.text,
+            "score": self.score,
+            "tree": None if self.tree is None else str(self.tree),
+            "levels": self.levels,
+        }
+
+
+def read_out(hypothesis: Hypothesis, first: Tokens, vocabulary: Vocabulary) -> Output:
+    """The output that a hypothesis amounts to; `first` is the context from which it grew."""
+    context = _texts(first)
+    trace: list[TraceLevel] = []
+    for grown in hypothesis.history()[1:]:
+        infill = _texts(_without_gaps(vocabulary.decode_tokens(grown.infill)))
+        parent_depth = grown.depth - 1
+        trace.append(
+            TraceLevel(parent_depth, context, infill, grown.infill_score, grown.score, grown.rewarded, grown.edited)
+        )
+        following = expand(context, infill)
+        if isinstance(following, MalformedInfill):  # the grammar of infills rules this out
+            raise following
+        context = following
+    text = vocabulary.decode(hypothesis.context.ids)
+    tree = tree_of([Level(level.context, level.infill) for level in trace]) if trace else None
+    return Output(text, hypothesis.score, tree, tuple(trace))
+
+
+def read_out_plain(hypothesis: Hypothesis, vocabulary: Vocabulary) -> Output:
+    """The output of a baseline: text alone."""
+    return Output(vocabulary.decode(hypothesis.context.ids), hypothesis.score, None, ())
+
+
+def _texts(tokens: Tokens) -> Tokens:
+    return tuple(token.text if isinstance(token, Word) else token for token in tokens)
+
+
+def _without_gaps(tokens: list[Any]) -> Tokens:
+    """The infill with a word in every part, also where the bytes written spell none."""
+    filled: list[Any] = []
+    for token in [*tokens, PART]:
+        if token is PART and filled and filled[-1] is PART:
+            filled.append(UNREADABLE)
+        filled.append(token)
+    return tuple(filled[:-1])

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from search_models import TEXTS, random_model
+from syntagma.model.storage import save_pretrained
+from syntagma.text import Subwords, split
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    subwords = Subwords.train([split(text).words for text in TEXTS * 3], size=300)
+    about = {"search": {"max_depth": 4, "max_tokens": 10}}
+    save_pretrained(tmp_path / "model", random_model(subwords, 4), subwords, "# Random\n", about=about)
+    return tmp_path / "model"
+
+
+def test_generate(syntagma: Run, model: Path, tmp_path: Path) -> None:
+    (tmp_path / "in.txt").write_bytes(b"I ate an apple.\n\n\xff\nHe can't.\n")
+    done = syntagma("generate", "--model", model, "-i", "in.txt", "--json", "--nbest", "2", "--threads", "1", check=1)
+    records = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [record["source"] for record in records] == ["I ate an apple.", "", None, "He can't."]
+    assert [len(record["hypotheses"]) for record in records] == [2, 0, 0, 2]
+    assert "line 3" in done.stderr
+    best = records[0]["hypotheses"][0]
+    assert set(best) == {"text", "score", "tree", "levels"}
+    assert best["tree"].startswith("(TOP ")
+    assert best["levels"][0] == "<T>"
+    assert records[0]["hypotheses"][1]["score"] <= best["score"]
+
+    traced = syntagma("generate", "--model", model, "--trace", "--beam", "2", "I ate an apple.").stdout
+    assert "<T> -> " in traced
+
+    whole = syntagma("generate", "--model", model, "--out", "out.txt", "-i", "in.txt", check=1)
+    assert whole.stdout == ""
+    expected = (tmp_path / "out.txt").read_text()
+    assert len(expected.splitlines()) == 4
+    (tmp_path / "out.txt").write_text("".join(expected.splitlines(keepends=True)[:2]) + expected.splitlines()[3][:1])
+    syntagma("generate", "--model", model, "--out", "out.txt", "-i", "in.txt", "--resume", check=1)
+    assert (tmp_path / "out.txt").read_text() == expected
+
+
+def test_generate_errors(syntagma: Run, model: Path) -> None:
+    assert "there is no model 'nothing'" in syntagma("generate", "--model", "nothing", "x", check=1).stderr
+    unclosed = syntagma("generate", "--model", model, "--template", "(S (NP)", "x", check=1)
+    assert unclosed.stderr == "syntagma: column 1: the bracket opened here is never closed; add the missing ')'\n"
+    assert "--resume needs" in syntagma("generate", "--model", model, "--resume", "x", check=1).stderr
+    assert "batch size" in syntagma("generate", "--model", model, "--batch-size", "0", "x", check=1).stderr

@@ -1,0 +1,299 @@
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from search_models import TEXTS, random_generator, random_model
+from syntagma.convert.authors import convert
+from syntagma.errors import ConfigError, LabelError, SyntagmaError
+from syntagma.levels import MalformedInfill, expand, read_tokens, show
+from syntagma.model.batch import grow_marks, mark_context, stack_contexts
+from syntagma.model.config import Architecture
+from syntagma.search import Generator, Output, SearchOptions, Steering
+from syntagma.search.beam import Hypothesis, Sentence
+from syntagma.search.engine import Engine
+from syntagma.search.grammar import Place
+from syntagma.template import Template, TemplateError
+from syntagma.text import Subwords, split
+from syntagma.tree import Tree
+
+SUBWORDS = Subwords.train([split(text).words for text in TEXTS * 3], size=300)
+
+
+def check(output: Output) -> None:
+    """The output is finished, its levels follow from each other, and its tree is theirs."""
+    assert output.tree is not None
+    context = output.trace[0].context
+    for level in output.trace:
+        assert level.context == context
+        grown = expand(level.context, level.infill)
+        assert not isinstance(grown, MalformedInfill)
+        context = grown
+    assert all(isinstance(token, str) for token in context)
+    assert output.tree.words() == context
+    assert "<" not in str(Tree.read(str(output.tree)).label)
+
+
+class TestWellFormed:
+    @pytest.mark.parametrize("architecture", ["extra-encoder", "extra-attention", "concat"])
+    @pytest.mark.parametrize("score", ["sum", "mean"])
+    def test_an_untrained_model_writes_only_trees(self, architecture: Architecture, score: str) -> None:
+        for seed in range(6):
+            network = random_model(SUBWORDS, seed, architecture, copy=bool(seed % 2), slots=True, history=True)
+            options = SearchOptions.from_dict({"beam": 1 + seed % 3, "score": score, "max_depth": 4, "max_tokens": 12})
+            for found in Generator(network, SUBWORDS, options).stream(TEXTS):
+                assert isinstance(found, list)
+                assert 1 <= len(found) <= options.beam
+                for output in found:
+                    check(output)
+
+    def test_thousands_of_random_contexts_get_well_formed_infills(self) -> None:
+        chance = random.Random(1)
+        network = random_model(SUBWORDS, 3)
+        config = network.config
+        words = [at for at in range(SUBWORDS.size) if SUBWORDS.is_word(at)]
+        options = SearchOptions(beam=1, max_tokens=20, max_depth=1)
+        sentences = []
+        for number in range(2000):
+            labels = chance.choices(config.labels[1:], k=chance.randint(1, 5))
+            context = labels + chance.choices(words, k=chance.randint(0, 6))
+            chance.shuffle(context)
+            start = Hypothesis(mark_context(context, config), 0.0, chance.choice([0, 1]))
+            sentences.append(Sentence(number, tuple(chance.choices(words, k=4)), options, config, start))
+        engine = Engine(network, Generator(network, SUBWORDS).grammar, batch=400)
+        open_labels = set(config.labels)
+        done = 0
+        for sentence in engine.run(sentences):
+            for first, second in zip(sentence.beam[0].history(), sentence.beam[0].history()[1:], strict=False):
+                parts = sum(token in open_labels for token in first.context.ids)
+                grown = expand(first.context.ids, second.infill, lambda token: token in open_labels, config.part)
+                assert not isinstance(grown, MalformedInfill)
+                assert second.infill.count(config.part) == parts
+                assert list(grown) == second.context.ids
+                if first.depth == options.max_depth:
+                    assert not open_labels & set(second.infill)
+            done += 1
+        assert done == 2000
+
+    @given(st.integers(1, 6), st.integers(1, 40), st.booleans(), st.randoms())
+    def test_the_grammar_always_ends_within_its_tokens(
+        self, parts: int, tokens: int, labels: bool, chance: random.Random
+    ) -> None:
+        place = Place.start(parts, tokens, labels)
+        written = 0
+        while True:
+            may = place.may
+            kind = chance.choice([kind for kind in type(may) if kind & may])
+            written += 1
+            if kind.name == "END":
+                break
+            place = place.after(4 if kind.name == "PART" else 9, part=4)
+        assert place.parts_left == 0
+        assert written <= max(tokens, 2 * parts + 1)
+
+
+def plain_search(generator: Generator, text: str, options: SearchOptions) -> list[tuple[list[int], float]]:
+    """Algorithms 1 and 2 as the paper writes them: one context at a time, nothing shared, nothing pruned."""
+    network, config = generator.network, generator.network.config
+    encoded = network.encode(torch.tensor([[*generator.vocabulary.encode(text), config.end]]))
+    beam = [(0.0, mark_context([config.labels[0]], config))]
+    for depth in range(1, options.max_depth + 1):
+        pool = {}
+        for score, context in beam:
+            parts = sum(token in config.labels for token in context.ids)
+            if not parts:
+                pool[tuple(context.ids)] = max(
+                    (score, context), pool.get(tuple(context.ids), (score, context)), key=lambda p: p[0]
+                )
+                continue
+            inner = [(0.0, (), Place.start(parts, options.max_tokens, depth < options.max_depth))]
+            while any(not tokens or tokens[-1] != config.end for _, tokens, _ in inner):
+                ways = []
+                for value, tokens, place in inner:
+                    if tokens and tokens[-1] == config.end:
+                        ways.append((value, tokens, place))
+                        continue
+                    state = network.open(encoded, torch.tensor([0]), stack_contexts([[context]], config))
+                    for token in (config.start, *tokens):
+                        scores = network.step(state, torch.tensor([token]))[0]
+                    scores = scores + generator.grammar.mask([place], [None])[0]
+                    for token in scores.topk(options.beam + 1).indices.tolist():
+                        if scores[token] > float("-inf"):
+                            ways.append(
+                                (value + scores[token].item(), (*tokens, token), place.after(token, config.part))
+                            )
+                inner = sorted(ways, key=lambda way: -way[0])[: options.beam]
+            for value, tokens, _ in inner:
+                grown = grow_marks(context, tokens[:-1], depth + 1, config)
+                total = options.alpha * score + (1 - options.alpha) * value
+                key = tuple(grown.ids)
+                if key not in pool or pool[key][0] < total:
+                    pool[key] = (total, grown)
+        beam = sorted(pool.values(), key=lambda pair: -pair[0])[: options.beam]
+    return [(context.ids, score) for score, context in beam]
+
+
+def authors_generator(reference: Path, **options: Any) -> Generator:
+    """The authors' small checkpoint, which knows ten sentences by heart."""
+    files = (reference / name for name in ("tiny_checkpoint.pt", "tiny_dict.txt", "tiny_bpe.codes"))
+    return Generator(*convert(*files), SearchOptions.from_dict(options))
+
+
+class TestAlgorithm:
+    def test_greedy_traces_equal_the_authors(self, shared: Path) -> None:
+        reference = shared / "reference"
+        generator = authors_generator(reference, beam=1, score="mean", first_level="plain")
+        sources = (reference / "toy.src").read_text().splitlines()
+        traces = [json.loads(line) for line in (reference / "tiny_trace.beam1.jsonl").read_text().splitlines()]
+        for trace, found in zip(traces, generator.stream(sources, batch=3), strict=True):
+            assert isinstance(found, list)
+            theirs = [level[0]["cands"][0] for level in trace["levels"]]
+            assert [level.infill_score for level in found[0].trace] == pytest.approx(
+                [c["score"] for c in theirs], abs=1e-4
+            )
+            assert found[0].score == pytest.approx(trace["hyps"][0][0]["score"], abs=1e-4)
+            assert " ".join(found[0].tree.words() if found[0].tree else ()) == trace["hyps"][0][0]["text"].replace(
+                "@@ ", ""
+            )
+
+    @pytest.mark.parametrize("seed", range(4))
+    def test_equals_the_plain_algorithm(self, seed: int) -> None:
+        generator = random_generator(SUBWORDS, seed, beam=3, max_depth=4, max_tokens=8)
+        options = generator.defaults
+        with torch.inference_mode():
+            plain = plain_search(generator, TEXTS[seed % 3], options)
+        for bounds in (True, False):
+            (found,) = generator.stream([TEXTS[seed % 3]], options=options.changed({"bounds": bounds}))
+            assert isinstance(found, list)
+            assert [output.score for output in found] == pytest.approx([score for _, score in plain], abs=1e-4)
+            assert [output.text for output in found] == [generator.vocabulary.decode(ids) for ids, _ in plain]
+
+    @given(st.integers(0, 50), st.integers(1, 4), st.sampled_from(["sum", "mean"]), st.permutations(range(5)))
+    @settings(max_examples=12)
+    def test_batch_order_and_bounds_change_nothing(self, seed: int, beam: int, score: str, order: list[int]) -> None:
+        generator = random_generator(SUBWORDS, seed, beam=beam, score=score)
+        texts = [*TEXTS, "I", "an apple"]
+        alone = [next(generator.stream([text], batch=1)) for text in texts]
+        shuffled = list(generator.stream([texts[at] for at in order], batch=3))
+        unbounded = list(generator.stream(texts, batch=5, options=generator.defaults.changed({"bounds": False})))
+        for at, found in zip(order, shuffled, strict=True):
+            for other in (alone[at], unbounded[at]):
+                assert isinstance(found, list)
+                assert isinstance(other, list)
+                assert [output.text for output in found] == [output.text for output in other]
+                assert [output.score for output in found] == pytest.approx([output.score for output in other], abs=1e-4)
+
+    def test_bounds_save_work_and_change_nothing_on_a_trained_model(self, shared: Path) -> None:
+        generator = authors_generator(shared / "reference", beam=4, score="sum")
+        sources = (shared / "reference" / "toy.src").read_text().splitlines()[:4]
+        rows, beams = [], []
+        for bounds in (True, False):
+            engine = Engine(generator.network, generator.grammar)
+            options = generator.defaults.changed({"bounds": bounds})
+            sentences = [generator._sentence(n, text, Steering(), options) for n, text in enumerate(sources)]
+            done = sorted(engine.run(sentences), key=lambda sentence: sentence.number)
+            rows.append(engine.row_steps)
+            beams.append([(hypothesis.context.ids, round(hypothesis.score, 4)) for s in done for hypothesis in s.beam])
+        assert beams[0] == beams[1]
+        assert rows[0] < 0.9 * rows[1]
+
+    def test_baselines_search_too(self) -> None:
+        for architecture in ("seq2seq", "linearised"):
+            network = random_model(SUBWORDS, 1, architecture)
+            for score in ("sum", "mean"):
+                options = SearchOptions.from_dict({"beam": 3, "max_tokens": 10, "score": score})
+                found = Generator(network, SUBWORDS, options)(TEXTS[0])
+                assert len(found) == 3
+                assert found[0].tree is None
+                assert [output.score for output in found] == sorted((o.score for o in found), reverse=True)
+
+
+class TestSteering:
+    @pytest.mark.parametrize(
+        "template", ["(S (NP) (VP (NP)))", "(S (NP *) ... (PP))", "(T (NP) (VP))", "(S)", "S(VP(S(NP)))"]
+    )
+    def test_a_hard_template_is_guaranteed(self, template: str) -> None:
+        for seed in range(3):
+            generator = random_generator(SUBWORDS, seed, beam=2, max_depth=7)
+            for output in generator(TEXTS[0], template=template, control="hard"):
+                check(output)
+                assert output.tree is not None
+                assert Template.parse(template).matches_tree(output.tree)
+
+    def test_a_soft_template_pulls_towards_its_shape(self) -> None:
+        template = Template.parse("(S ...)")
+        free = shaped = 0
+        for seed in range(8):
+            generator = random_generator(SUBWORDS, seed, beam=4)
+            for reward, count in ((0.0, 0), (5.0, 1)):
+                best = generator(TEXTS[0], template=template, reward=reward)[0]
+                assert best.tree is not None
+                if count:
+                    shaped += best.trace[0].rewarded
+                else:
+                    free += template.matches_tree(best.tree)
+        assert shaped >= free
+
+    def test_the_reward_adds_up_in_the_trace(self) -> None:
+        generator = random_generator(SUBWORDS, 2, beam=4)
+        alpha = generator.defaults.alpha
+        for output in generator(TEXTS[0], template="(S ...)", reward=0.5):
+            before = 0.0
+            for level in output.trace:
+                expected = alpha * before + (1 - alpha) * level.infill_score + (0.5 if level.rewarded else 0.0)
+                assert level.score == pytest.approx(expected)
+                before = level.score
+
+    def test_growth_from_any_context(self) -> None:
+        generator = random_generator(SUBWORDS, 1, beam=2)
+        for output in generator(TEXTS[0], start="<NP> ate <VP> , right ?"):
+            check(output)
+            assert show(output.trace[0].context) == "<NP> ate <VP> , right ?"
+            assert output.text.endswith(", right?")
+        (same,) = generator(TEXTS[0], start="no label at all .")
+        assert (same.text, same.trace) == ("no label at all.", ())
+
+    def test_text_that_looks_like_a_label_is_text(self) -> None:
+        generator = random_generator(SUBWORDS, 1, beam=1)
+        (output,) = generator("x", start="<NP> \\<NP> .")
+        assert "<NP>." in output.text
+
+    def test_errors_say_what_to_do(self) -> None:
+        generator = random_generator(SUBWORDS)
+        for wish, kind, what in (
+            ({"template": "(S (QP))"}, LabelError, "'QP' is not a label"),
+            ({"template": "(S (NP)"}, TemplateError, "never closed"),
+            ({"start": "<QP> x"}, LabelError, "<QP> is not a label"),
+            ({"start": " "}, ConfigError, "empty"),
+            ({"template": "(S)", "start": "<NP>"}, ConfigError, "both given"),
+            ({"template": "S(S(S(S(S(S(NP))))))", "control": "hard"}, TemplateError, "deep"),
+            ({"beem": 3}, ConfigError, "did you mean 'beam'"),
+            ({"beam": 0}, ConfigError, "'beam' cannot be 0"),
+            ({"alpha": 1.0}, ConfigError, "accumulation weight"),
+        ):
+            with pytest.raises(kind, match=what):
+                generator(TEXTS[0], **wish)
+        with pytest.raises(SyntagmaError, match="the model reads 511"):
+            generator("apple " * 600)
+        baseline = Generator(random_model(SUBWORDS, 1, "seq2seq"), SUBWORDS)
+        with pytest.raises(ConfigError, match="cannot be steered"):
+            baseline(TEXTS[0], start="<NP>")
+
+    def test_a_bad_text_does_not_stop_the_others(self) -> None:
+        generator = random_generator(SUBWORDS, beam=1)
+        first, second, third, last = generator.stream(["I", "apple " * 600, "", "an apple"])
+        assert isinstance(first, list)
+        assert isinstance(second, SyntagmaError)
+        assert third == []
+        assert isinstance(last, list)
+
+
+def test_tokens_as_a_user_writes_them() -> None:
+    assert [str(token) for token in read_tokens("<NP> x")] == ["<NP>", "x"]
