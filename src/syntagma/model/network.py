@@ -7,6 +7,7 @@ takes one step at a time (`step`).  Both ways give the same scores.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, cast
 
@@ -17,7 +18,7 @@ from torch.nn import functional as F
 from syntagma.model.batch import Batch, Contexts
 from syntagma.model.config import ModelConfig
 from syntagma.model.layers import FORBIDDEN, DecoderLayer, Encoder, Memory, Positions
-from syntagma.model.state import DecoderState
+from syntagma.model.state import DecoderState, join_memories, join_padded
 
 
 class Loss(NamedTuple):
@@ -36,6 +37,23 @@ class Encoded:
     ids: Tensor
     states: Tensor
     memories: tuple[Memory, ...]
+
+    def row(self, number: int, size: int) -> Encoded:
+        """One source of that length alone."""
+        at = slice(number, number + 1)
+        memories = tuple(Memory(m.keys[at, :, :size], m.values[at, :, :size]) for m in self.memories)
+        return Encoded(self.ids[at, :size], self.states[at, :size], memories)
+
+    @staticmethod
+    def stack(rows: Sequence[Encoded], pad: int) -> Encoded:
+        """Sources encoded apart as one batch, padded."""
+        if len(rows) == 1:
+            return rows[0]
+        return Encoded(
+            join_padded([row.ids for row in rows], 1, pad),
+            join_padded([row.states for row in rows], 1),
+            join_memories([row.memories for row in rows]),
+        )
 
 
 class Network(nn.Module):

@@ -114,27 +114,28 @@ class DecoderState:
         copies = [state.copy_keys for state in states if state.copy_keys is not None]
         return DecoderState(
             first.config,
-            _join_memories([state.sources for state in states]),
-            _join([state.source_mask for state in states], 3, FORBIDDEN),
-            _join_memories([state.contexts for state in states]),
-            _join(masks, 3, FORBIDDEN) if masks else None,
-            _join([state.source_ids for state in states], 1, first.config.pad),
-            _join(copies, 1) if copies else None,
-            [_join(list(layer), 2) for layer in zip(*(state.keys for state in states), strict=True)],
-            [_join(list(layer), 2) for layer in zip(*(state.values for state in states), strict=True)],
+            join_memories([state.sources for state in states]),
+            join_padded([state.source_mask for state in states], 3, FORBIDDEN),
+            join_memories([state.contexts for state in states]),
+            join_padded(masks, 3, FORBIDDEN) if masks else None,
+            join_padded([state.source_ids for state in states], 1, first.config.pad),
+            join_padded(copies, 1) if copies else None,
+            [join_padded(list(layer), 2) for layer in zip(*(state.keys for state in states), strict=True)],
+            [join_padded(list(layer), 2) for layer in zip(*(state.values for state in states), strict=True)],
             torch.cat([state.lengths for state in states]),
             torch.cat([state.parts for state in states]),
         )
 
 
-def _join_memories(rows: Sequence[tuple[Memory, ...]]) -> tuple[Memory, ...]:
+def join_memories(rows: Sequence[tuple[Memory, ...]]) -> tuple[Memory, ...]:
+    """Each layer's memories of all rows, padded to the longest."""
     return tuple(
-        Memory(_join([memory.keys for memory in layer], 2), _join([memory.values for memory in layer], 2))
+        Memory(join_padded([memory.keys for memory in layer], 2), join_padded([memory.values for memory in layer], 2))
         for layer in zip(*rows, strict=True)
     )
 
 
-def _join(tensors: Sequence[Tensor], dimension: int, value: float = 0.0) -> Tensor:
+def join_padded(tensors: Sequence[Tensor], dimension: int, value: float = 0.0) -> Tensor:
     """Rows of all tensors, each filled up with `value` to the greatest size along `dimension`."""
     size = max(tensor.shape[dimension] for tensor in tensors)
     filled = []
