@@ -38,6 +38,29 @@ def test_generate(syntagma: Run, model: Path, tmp_path: Path) -> None:
     traced = syntagma("generate", "--model", model, "--trace", "--beam", "2", "I ate an apple.").stdout
     assert "<T> -> " in traced
 
+    steered = syntagma(
+        "generate",
+        "--model",
+        model,
+        "--start",
+        "<NP> ate .",
+        "--must",
+        "apple",
+        "--beam",
+        "3",
+        "--nbest",
+        "2",
+        "I ate.",
+    )
+    first, second = steered.stdout.split("\n")[:2]
+    assert first != second
+    assert "apple" in first.lower()
+    assert first.endswith(" ate.")
+    drawn = syntagma(
+        "generate", "--model", model, "--sample", "--temperature", "2", "--nbest", "3", "--json", "I"
+    ).stdout
+    assert len(json.loads(drawn)["hypotheses"]) == 3
+
     whole = syntagma("generate", "--model", model, "--out", "out.txt", "-i", "in.txt", check=1)
     assert whole.stdout == ""
     expected = (tmp_path / "out.txt").read_text()

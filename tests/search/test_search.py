@@ -197,7 +197,7 @@ class TestAlgorithm:
         for bounds in (True, False):
             engine = Engine(generator.network, generator.grammar)
             options = generator.defaults.changed({"bounds": bounds})
-            sentences = [generator._sentence(n, text, Steering(), options) for n, text in enumerate(sources)]
+            sentences = [generator.sentence(n, text, Steering(), options) for n, text in enumerate(sources)]
             done = sorted(engine.run(sentences), key=lambda sentence: sentence.number)
             rows.append(engine.row_steps)
             beams.append([(hypothesis.context.ids, round(hypothesis.score, 4)) for s in done for hypothesis in s.beam])
@@ -293,6 +293,120 @@ class TestSteering:
         assert isinstance(second, SyntagmaError)
         assert third == []
         assert isinstance(last, list)
+
+
+class TestWishes:
+    def test_forbidden_words_are_never_written(self) -> None:
+        for seed in range(4):
+            generator = random_generator(SUBWORDS, seed, beam=3)
+            words = [w for o in generator(TEXTS[0]) for w in (o.tree.words() if o.tree else ()) if w.isalpha()]
+            for word in words[:2]:
+                for output in generator(TEXTS[0], must_not=[word]):
+                    check(output)
+                    assert output.tree is not None
+                    assert word not in output.tree.words()
+
+    @pytest.mark.parametrize("must", [["apple"], ["mistake", "ate"], ["can't"]])
+    def test_required_words_are_written(self, must: list[str]) -> None:
+        for seed in range(3):
+            generator = random_generator(SUBWORDS, seed, beam=4, max_tokens=20)
+            for output in generator(TEXTS[0], must=must):
+                check(output)
+                for word in must:
+                    assert word.lower() in output.text.lower()
+
+    def test_contradictions_are_refused(self) -> None:
+        with pytest.raises(ConfigError, match="must and must not"):
+            random_generator(SUBWORDS)(TEXTS[0], must=["a"], must_not=["a"])
+        with pytest.raises(ConfigError, match="empty"):
+            random_generator(SUBWORDS)(TEXTS[0], must=[" "])
+
+
+class TestDiversity:
+    def test_a_penalty_spreads_the_beam(self) -> None:
+        config = random_model(SUBWORDS).config
+        rows = {(40, 41, 42): -1.0, (40, 41, 43): -1.1, (50, 51, 52): -1.5, (40, 50, 60): -1.6}
+        ranked = [Hypothesis(mark_context(ids, config), score, 2) for ids, score in rows.items()]
+        kept = {}
+        for diversity, groups in ((0.0, 0), (1.0, 0), (1.0, 1)):
+            options = SearchOptions(beam=2, diversity=diversity, groups=groups)
+            sentence = Sentence(0, (), options, config, ranked[0])
+            kept[diversity, groups] = [tuple(hypothesis.context.ids) for hypothesis in sentence._keep(list(ranked))]
+        assert kept[0.0, 0] == kept[1.0, 1] == [(40, 41, 42), (40, 41, 43)]
+        assert kept[1.0, 0] == [(40, 41, 42), (50, 51, 52)]
+
+    def test_a_penalised_search_is_still_well_formed(self) -> None:
+        for output in random_generator(SUBWORDS, 2, beam=4, diversity=1.0, groups=2)(TEXTS[0]):
+            check(output)
+
+    def test_samples_differ_by_seed_and_not_by_batch(self) -> None:
+        generator = random_generator(SUBWORDS, 1, beam=4, sample=True, temperature=1.5, top_p=0.95)
+        for output in generator(TEXTS[0]):
+            check(output)
+        first, again, other = ([output.text for output in generator(TEXTS[0], seed=seed)] for seed in (1, 1, 2))
+        assert first == again != other
+        assert len(first) == 4
+        batched = list(generator.stream(TEXTS, batch=3))
+        single = list(generator.stream(TEXTS, batch=1))
+        assert [[o.text for o in found] for found in batched if isinstance(found, list)] == [
+            [o.text for o in found] for found in single if isinstance(found, list)
+        ]
+
+
+class TestGrowth:
+    def test_level_by_level_equals_the_whole(self) -> None:
+        generator = random_generator(SUBWORDS, 2, beam=3)
+        whole = generator(TEXTS[0])
+        growth = generator.grow(TEXTS[0])
+        while not growth.finished:
+            growth.step()
+        assert [output.text for output in growth.outputs()] == [output.text for output in whole]
+        assert [output.score for output in growth.outputs()] == pytest.approx([output.score for output in whole])
+
+    def test_the_user_changes_a_context_and_undoes_it(self) -> None:
+        generator = random_generator(SUBWORDS, 2, beam=1)
+        growth = generator.grow(TEXTS[0])
+        growth.step()
+        before = growth.beam
+        growth.replace(0, "<NP> <VP> , right ?")
+        assert growth.beam[0].context == "<NP> <VP> , right ?"
+        assert growth.beam[0].edited
+        (output,) = growth.finish()
+        assert output.text.endswith(", right?")
+        assert [level.edited for level in output.trace][:2] == [False, True]
+        assert output.tree is not None
+        assert output.tree.words()[-3:] == (",", "right", "?")
+        assert growth.undo().undo().beam == before
+
+    def test_pinned_words_stand_and_the_rest_follows(self) -> None:
+        generator = random_generator(SUBWORDS, 3, beam=2)
+        growth = generator.grow(TEXTS[0], steering=generator.steering(start="<NP> ate <NP> ."))
+        growth.pin(0, 2, "an <NP> apple")
+        growth.step()
+        assert all("ate an <NP> apple ." in sprout.context for sprout in growth.beam)
+        for output in growth.finish():
+            check(output)
+            assert output.trace[0].edited
+        with pytest.raises(ConfigError, match="2 open labels, not 3"):
+            generator.grow(TEXTS[0], steering=generator.steering(start="<NP> ate <NP> .")).pin(0, 3, "x")
+
+    def test_labels_may_be_forbidden_and_required(self) -> None:
+        generator = random_generator(SUBWORDS, 4, beam=4)
+        growth = generator.grow(TEXTS[0]).forbid(labels=["S", "VP"])
+        for output in growth.finish():
+            assert not {"S", "VP"} & {node.label for node in (output.tree or Tree("X")).nodes()}
+        grown = generator.grow(TEXTS[0]).require(labels=["PP"]).step()
+        assert "<PP>" in grown.beam[0].context
+
+    def test_what_was_lost_can_be_seen_and_one_context_kept(self) -> None:
+        growth = random_generator(SUBWORDS, 5, beam=3).grow(TEXTS[0]).step()
+        assert all(lost.score <= growth.beam[-1].score for lost in growth.lost)
+        assert len(growth.keep(1).beam) == 1
+        for wrong in (lambda: growth.keep(7), lambda: growth.keep(), lambda: growth.replace(0, "<XX>")):
+            with pytest.raises(SyntagmaError):
+                wrong()
+        with pytest.raises(ConfigError, match="nothing to undo"):
+            random_generator(SUBWORDS, 5).grow(TEXTS[0]).undo()
 
 
 def test_tokens_as_a_user_writes_them() -> None:

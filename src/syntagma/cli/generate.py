@@ -61,6 +61,13 @@ def generate(
     reward: Annotated[float | None, typer.Option(help="What matching a soft template gains.  [default: 0.32]")] = None,
     start: Annotated[str | None, typer.Option(help="A context to grow from, e.g. '<NP> <VP> , right ?'.")] = None,
     max_depth: Annotated[int | None, typer.Option(min=1, help="How deep a tree may grow.  [default: 24]")] = None,
+    must: Annotated[list[str] | None, typer.Option(help="A word that must appear; repeat it for several.")] = None,
+    must_not: Annotated[list[str] | None, typer.Option(help="A word that must not appear; repeat it.")] = None,
+    diversity: Annotated[float | None, typer.Option(min=0, help="A penalty for what hypotheses share.")] = None,
+    sample: Annotated[bool, typer.Option("--sample", help="Draw hypotheses instead of searching.")] = False,
+    temperature: Annotated[float | None, typer.Option(help="Of the samples.  [default: 1.0]")] = None,
+    top_p: Annotated[float | None, typer.Option(help="Draw from the likeliest tokens of that share.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Of the samples.  [default: 1]")] = None,
     trace: Annotated[bool, typer.Option("--trace", help="Show every level with its scores.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a text.")] = False,
     batch_size: Annotated[str, typer.Option(help="Texts searched at once, or auto.")] = "auto",
@@ -83,7 +90,10 @@ def generate(
     if resume and (out is None or texts):
         raise ConfigError("--resume needs the --out of the run to go on with, and its input file", remedy="give both")
     batch = 32 if batch_size == "auto" else _count(batch_size)
-    given = {"beam": beam, "alpha": alpha, "score": score and score.value, "reward": reward, "max_depth": max_depth}
+    given = {
+        "beam": beam, "alpha": alpha, "score": score and score.value, "reward": reward, "max_depth": max_depth,
+        "diversity": diversity, "sample": sample or None, "temperature": temperature, "top_p": top_p, "seed": seed,
+    }  # fmt: skip
     options = {name: value for name, value in given.items() if value is not None}
     if threads is not None:
         import torch
@@ -92,7 +102,7 @@ def generate(
     from syntagma.search import Generator
 
     generator = Generator.from_pretrained(model, int8=int8)
-    steering = generator.steering(template, exemplar, exemplar_depth, control.value, start)
+    steering = generator.steering(template, exemplar, exemplar_depth, control.value, start, must or (), must_not or ())
     settings = generator.defaults.changed(options | {"beam": max(options.get("beam", generator.defaults.beam), nbest)})
     lines = iter(texts) if texts else scan_lines(source)
     printer = _Printer(nbest, trace, as_json)

@@ -6,13 +6,14 @@ every job has its infills, the next beam is made of their expansions and of the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from syntagma.model.batch import Marked, grow_marks
 from syntagma.model.config import ModelConfig
 from syntagma.model.network import Encoded
 from syntagma.search.options import SearchOptions
+from syntagma.search.wishes import Wishes, bank
 from syntagma.template import Guide
 
 Ids = tuple[int, ...]
@@ -31,6 +32,10 @@ class Hypothesis:
     guide: Guide | None = None
     rewarded: bool = False
     edited: bool = False
+    sample: int = 0
+    """Which of several independent samples this is."""
+    pins: Mapping[int, Ids] = field(default_factory=dict)
+    """Parts of the next infill, counted from 1, that the user has written."""
 
     def history(self) -> list[Hypothesis]:
         """The hypotheses from the first context to this one."""
@@ -78,6 +83,9 @@ class Sentence:
     config: ModelConfig
     start: Hypothesis
     matches: Matcher | None = None
+    wishes: Wishes = field(default_factory=Wishes)
+    levels: int | None = None
+    """How many depths to grow; None: until the text is finished."""
     on_level: Callable[[Sentence], None] | None = None
     beam: list[Hypothesis] = field(default_factory=list)
     dropped: list[Hypothesis] = field(default_factory=list)
@@ -85,13 +93,25 @@ class Sentence:
     encoded: Encoded | None = None
 
     def __post_init__(self) -> None:
-        self.beam = [self.start]
+        copies = self.options.beam if self.options.sample else 1
+        self.beam = [replace(self.start, sample=number) for number in range(copies)]
         self._labels = frozenset(self.config.labels)
 
     @property
     def most_reward(self) -> float:
         """What a context can gain at most by matching the template."""
         return self.options.reward if self.matches is not None else 0.0
+
+    @property
+    def plain(self) -> bool:
+        """Whether the best scores alone decide who stays in the beam."""
+        return not (
+            self.options.diversity or self.wishes.required or self.wishes.required_labels or self.options.sample
+        )
+
+    def holds_label(self, tokens: Iterable[int]) -> bool:
+        """Whether a label is among the tokens."""
+        return not self._labels.isdisjoint(tokens)
 
     def open_labels(self, hypothesis: Hypothesis) -> int:
         """How many labels of a context are open."""
@@ -106,9 +126,11 @@ class Sentence:
     def next_jobs(self) -> list[Job]:
         """The contexts to fill at this depth; none where the search is over."""
         if not self.config.guided:  # a baseline writes its whole target at once
-            first = self.beam == [self.start]
-            self.jobs = [Job(self, self.start, 0, labels=False)] if first else []
+            first = all(hypothesis.parent is None for hypothesis in self.beam)
+            self.jobs = [Job(self, hypothesis, 0, labels=False) for hypothesis in self.beam] if first else []
             return self.jobs
+        if self.levels == 0:
+            return []
         self.jobs = [
             Job(self, hypothesis, parts, labels=hypothesis.depth < self.options.max_depth)
             for hypothesis in self.beam
@@ -132,20 +154,40 @@ class Sentence:
     def advance(self) -> None:
         """Once every job is done: the beam of the next depth.  Equal contexts are merged, the better one stays."""
         ranked = sorted(self._competitors(), key=lambda hypothesis: -hypothesis.score)
-        seen: set[Ids] = set()
-        kept: list[Hypothesis] = []
-        self.dropped = []
-        for hypothesis in ranked:
-            key = tuple(hypothesis.context.ids)
-            if key in seen or len(kept) == self.options.beam:
-                self.dropped.append(hypothesis)
-                continue
-            seen.add(key)
-            kept.append(hypothesis)
+        if self.options.sample:
+            kept = ranked
+        else:
+            distinct = list({tuple(hypothesis.context.ids): hypothesis for hypothesis in reversed(ranked)}.values())
+            kept = self._keep(sorted(distinct, key=lambda hypothesis: -hypothesis.score))
+        chosen = {id(hypothesis) for hypothesis in kept}
+        self.dropped = [hypothesis for hypothesis in ranked if id(hypothesis) not in chosen]
         self.beam = kept
         self.jobs = []
+        self.levels = None if self.levels is None else self.levels - 1
         if self.on_level is not None:
             self.on_level(self)
+
+    def _keep(self, ranked: list[Hypothesis]) -> list[Hypothesis]:
+        """The next beam: the best, or, with wishes or a diversity penalty, the best under those."""
+        beam, wishes = self.options.beam, self.wishes
+        if wishes.required or wishes.required_labels:
+            return bank(ranked, beam, lambda hypothesis: wishes.met((), tuple(hypothesis.context.ids)))
+        if not self.options.diversity:
+            return ranked[:beam]
+        size = max(1, beam // self.options.groups) if self.options.groups else 1
+        kept: list[Hypothesis] = []
+        while ranked and len(kept) < beam:
+            others = [set(hypothesis.context.ids) for hypothesis in kept]
+
+            def worth(hypothesis: Hypothesis, others: list[set[int]] = others) -> float:
+                mine = set(hypothesis.context.ids)
+                shared = max((len(mine & other) / len(mine | other) for other in others), default=0.0)
+                return hypothesis.score - self.options.diversity * shared
+
+            group = sorted(ranked, key=lambda hypothesis: -worth(hypothesis))[: min(size, beam - len(kept))]
+            kept += group
+            ranked = [hypothesis for hypothesis in ranked if hypothesis not in group]
+        return sorted(kept, key=lambda hypothesis: -hypothesis.score)
 
     def _competitors(self) -> Iterator[Hypothesis]:
         waiting = {id(job.hypothesis) for job in self.jobs}
@@ -171,4 +213,7 @@ class Sentence:
             context = grow_marks(job.hypothesis.context, found.tokens, depth, self.config)
             matched = self.matches is not None and self.matches(context.ids, depth)
             score = self.accumulate(job.hypothesis, found.score) + (self.options.reward if matched else 0.0)
-            yield Hypothesis(context, score, depth, job.hypothesis, found.tokens, found.score, found.guide, matched)
+            yield Hypothesis(
+                context, score, depth, job.hypothesis, found.tokens, found.score, found.guide, matched,
+                edited=bool(job.hypothesis.pins), sample=job.hypothesis.sample,
+            )  # fmt: skip

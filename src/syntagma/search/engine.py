@@ -8,36 +8,19 @@ depth, or leaves and the next sentence enters.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import islice
 
+import numpy as np
 import torch
+from torch import Tensor
 
 from syntagma.model.batch import check_lengths, pad_rows, stack_contexts
 from syntagma.model.network import Encoded, Network
 from syntagma.model.state import DecoderState
-from syntagma.search.beam import Candidate, Job, Sentence
+from syntagma.search.beam import Job, Sentence
 from syntagma.search.grammar import IMPOSSIBLE, Grammar, Place
-from syntagma.template import Guide
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A partial infill: its tokens, the sum of their log-probabilities, and where it stands."""
-
-    tokens: tuple[int, ...]
-    score: float
-    place: Place
-    guide: Guide | None
-
-
-@dataclass(eq=False)
-class Group:
-    """The inner beam search of one job: live rows and finished infills."""
-
-    job: Job
-    rows: list[Row]
-    finished: list[Candidate] = field(default_factory=list)
+from syntagma.search.inner import Group, Row, Way
+from syntagma.search.options import SearchOptions
 
 
 class Engine:
@@ -115,8 +98,8 @@ class Engine:
 
     def _first_row(self, job: Job) -> Row:
         options = job.sentence.options
-        # Under a guide an infill may grow past its tokens by the constituents that the template still needs.
-        reserve = 64 if job.hypothesis.guide is not None else 0
+        # An infill may grow past its tokens by what a template still needs, and by what the user has written.
+        reserve = 64 if job.hypothesis.guide is not None else sum(map(len, job.hypothesis.pins.values()))
         longest = min(options.max_tokens, self.network.config.max_positions - 1 - reserve)
         place = Place.start(job.parts, longest, job.labels) if job.parts else Place(0, 0, longest, False)
         return Row((), 0.0, place, job.hypothesis.guide)
@@ -129,15 +112,15 @@ class Engine:
         self.row_steps += len(rows)
         tokens = torch.tensor([row.tokens[-1] if row.tokens else config.start for row in rows])
         scores = self.network.step(state, tokens)
-        scores += self.grammar.mask([row.place for row in rows], [row.guide for row in rows])
+        self._mask(groups, rows, scores)
         widest = max(group.job.sentence.options.beam for group in groups)
-        best, chosen = (part.tolist() for part in scores.topk(min(widest + 1, scores.shape[1])))
+        ways = self._ways(groups, rows, scores, widest)
         parents: list[int] = []
         same_sizes = True
         offset = 0
-        for group in groups:
+        for group, choices in zip(groups, ways, strict=True):
             size = len(group.rows)
-            kept = self._choose(group, best[offset : offset + size], chosen[offset : offset + size])
+            kept = group.choose(choices, self.grammar)
             parents += [offset + parent for parent in kept]
             same_sizes = same_sizes and len(kept) == size
             offset += size
@@ -149,49 +132,64 @@ class Engine:
                 state = state.select(index)
         return state, groups
 
-    def _choose(self, group: Group, best: list[list[float]], chosen: list[list[int]]) -> list[int]:
-        """The group's next rows and finished infills; which row each of the rows continues."""
-        options = group.job.sentence.options
-        end, part = self.network.config.end, self.network.config.part
-        ways = [
-            (-(row.score + score), number, token)
-            for number, row in enumerate(group.rows)
-            for score, token in zip(best[number], chosen[number], strict=True)
-            if score != IMPOSSIBLE
-        ]
-        ways.sort()
-        finished = group.finished
-        live: list[tuple[float, int, int]] = []
-        if options.score == "sum":  # Algorithm 2: finished infills keep their place only while their score does
-            pool = [(-done.score, -1, at) for at, done in enumerate(finished)] + ways
-            pool.sort()
-            kept = pool[: options.beam]
-            before, finished = finished, []
-            for cost, number, token in kept:
-                if number < 0:
-                    finished.append(before[token])
-                elif token == end:
-                    finished.append(self._finish(group.rows[number], -cost))
-                else:
-                    live.append((cost, number, token))
-        else:  # finished infills leave the competition, and their score is the mean
-            for cost, number, token in ways[: options.beam]:
-                if token == end:
-                    finished.append(self._finish(group.rows[number], -cost / (len(group.rows[number].tokens) + 1)))
-            live = [way for way in ways if way[2] != end][: options.beam]
-            if len(finished) >= options.beam:
-                live = []
-            finished = sorted(finished, key=lambda done: -done.score)[: options.beam]
-        group.finished = finished
-        if options.bounds and options.score == "sum" and live:
-            threshold = group.job.sentence.threshold()
-            live = [way for way in live if group.job.bound(-way[0]) >= threshold]
-        group.rows = [self._extend(group.rows[number], token, -cost, part) for cost, number, token in live]
-        return [number for _, number, _ in live]
+    def _mask(self, groups: list[Group], rows: list[Row], scores: Tensor) -> None:
+        """Rule out of scores [N, V] what the grammar, templates, pins and wishes forbid."""
+        only = {
+            at: row.forced[0] if row.forced else self.grammar.closing(row.place)
+            for at, row in enumerate(rows)
+            if row.forced or row.pinned
+        }
+        kept = {at: scores[at, token].item() for at, token in only.items()}
+        scores += self.grammar.mask([row.place for row in rows], [row.guide for row in rows])
+        for at, token in only.items():  # what the user has written stands, whatever else holds
+            scores[at] = IMPOSSIBLE
+            scores[at, token] = kept[at]
+        offset = 0
+        for group in groups:
+            wishes = group.job.sentence.wishes
+            if wishes.any:
+                for at, row in enumerate(group.rows, offset):
+                    if at not in only:
+                        scores[at, wishes.banned(row.tokens)] = IMPOSSIBLE
+            offset += len(group.rows)
 
-    def _extend(self, row: Row, token: int, score: float, part: int) -> Row:
-        return Row((*row.tokens, token), score, row.place.after(token, part), self.grammar.follow(row.guide, token))
+    def _ways(self, groups: list[Group], rows: list[Row], scores: Tensor, widest: int) -> list[list[Way]]:
+        """For each group, the best ways to go on from each of its rows, and those that its wishes ask for."""
+        best, chosen = (part.tolist() for part in scores.topk(min(widest + 1, scores.shape[1])))
+        ways: list[list[Way]] = []
+        offset = 0
+        for group in groups:
+            options, wishes = group.job.sentence.options, group.job.sentence.wishes
+            context = tuple(group.job.hypothesis.context.ids)
+            found: set[Way] = set()
+            for number, row in enumerate(group.rows):
+                at = offset + number
+                if options.sample:
+                    token = draw(scores[at], options, group.job, len(row.tokens))
+                    found.add(Way(-(row.score + scores[at, token].item()), number, token))
+                    continue
+                pairs = zip(best[at], chosen[at], strict=True)
+                found.update(Way(-(row.score + score), number, token) for score, token in pairs if score != IMPOSSIBLE)
+                for token in wishes.offered(row.tokens, context):
+                    score = scores[at, token].item()
+                    if score != IMPOSSIBLE:
+                        found.add(Way(-(row.score + score), number, token))
+            ways.append(list(found))
+            offset += len(group.rows)
+        return ways
 
-    @staticmethod
-    def _finish(row: Row, score: float) -> Candidate:
-        return Candidate(row.tokens, score, row.guide.next_level() if row.guide is not None else None)
+
+def draw(scores: Tensor, options: SearchOptions, job: Job, step: int) -> int:
+    """A token from scores [V] at a temperature, among the likeliest that make up `top_p`.
+
+    What is drawn depends on the seed, the sentence, the sample and the step only, not on the batch.
+    """
+    likely = torch.log_softmax(scores / options.temperature, dim=-1)
+    ordered, tokens = likely.sort(descending=True, stable=True)
+    inside = ordered.exp().cumsum(dim=-1) - ordered.exp() < options.top_p
+    count = max(int(inside.sum()), 1)
+    chance = np.random.default_rng(
+        [options.seed, job.sentence.number, job.hypothesis.sample, job.hypothesis.depth, step]
+    )
+    shares = ordered[:count].exp().double().numpy()
+    return int(tokens[int(chance.choice(count, p=shares / shares.sum()))])

@@ -10,7 +10,7 @@ g(text, start="<NP> <VP> , right ?")
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,11 +22,14 @@ from syntagma.model.storage import from_pretrained
 from syntagma.search.beam import Hypothesis, Matcher, Sentence
 from syntagma.search.engine import Engine
 from syntagma.search.grammar import Grammar
+from syntagma.search.growth import Growth
 from syntagma.search.options import SearchOptions
 from syntagma.search.output import Output, read_out, read_out_plain
+from syntagma.search.wishes import Wishes
 from syntagma.template import Template, TemplateError
 from syntagma.text.spacing import respace
 from syntagma.text.vocabulary import Vocabulary
+from syntagma.text.words import Word
 
 Control = Literal["soft", "hard"]
 
@@ -38,6 +41,7 @@ class Steering:
     template: Template | None = None
     control: Control = "soft"
     start: Tokens = (TOP,)
+    wishes: Wishes = field(default_factory=Wishes)
 
 
 class Generator:
@@ -70,10 +74,12 @@ class Generator:
         exemplar_depth: int | None = None,
         control: Control = "soft",
         start: str | None = None,
+        must: Sequence[str] = (),
+        must_not: Sequence[str] = (),
         **options: Any,
     ) -> list[Output]:
         """The best hypotheses for a source, best first; `options` are those of `SearchOptions`."""
-        steering = self.steering(template, exemplar, exemplar_depth, control, start)
+        steering = self.steering(template, exemplar, exemplar_depth, control, start, must, must_not)
         (found,) = self.stream([text], steering=steering, options=self.defaults.changed(options))
         if isinstance(found, SyntagmaError):
             raise found
@@ -86,6 +92,8 @@ class Generator:
         exemplar_depth: int | None = None,
         control: Control = "soft",
         start: str | None = None,
+        must: Sequence[str] = (),
+        must_not: Sequence[str] = (),
     ) -> Steering:
         """The user's wishes, checked against the model's labels."""
         labels = self.vocabulary.labels
@@ -105,7 +113,12 @@ class Generator:
             template = Template.from_tree(tree, exemplar_depth, labels)
         elif isinstance(template, str):
             template = Template.parse(template, labels)
-        return Steering(template, control, (TOP,) if start is None else self.read_context(start))
+        context = (TOP,) if start is None else self.read_context(start)
+        return Steering(template, control, context, Wishes.of(self.vocabulary, must, must_not))
+
+    def grow(self, text: str, *, steering: Steering | None = None, **options: Any) -> Growth:
+        """A search to walk level by level and to change on the way; `options` are those of `SearchOptions`."""
+        return Growth(self, text, steering or Steering(), self.defaults.changed(options))
 
     def read_context(self, text: str) -> Tokens:
         """A context as a user writes it, `<NP> <VP> , right ?`: its words spaced as a writer would."""
@@ -113,7 +126,10 @@ class Generator:
         if not tokens:
             raise ConfigError("the start context is empty", remedy="write one such as '<NP> <VP> .'")
         spaced = iter(respace([token.name if isinstance(token, Label) else str(token) for token in tokens]))
-        return tuple(token if is_label(token) else word for token, word in zip(tokens, spaced, strict=True))
+        written = [token if is_label(token) else word for token, word in zip(tokens, spaced, strict=True)]
+        if isinstance(written[0], Word):  # a text begins as if a space stood before it
+            written[0] = Word(written[0].text)
+        return tuple(written)
 
     def stream(
         self,
@@ -138,7 +154,7 @@ class Generator:
                     if isinstance(text, SyntagmaError):
                         raise text
                     if text.strip():
-                        yield self._sentence(number, text, steering, options)
+                        yield self.sentence(number, text, steering, options)
                     else:
                         ready[number] = []
                 except SyntagmaError as error:
@@ -154,7 +170,8 @@ class Generator:
             yield ready.pop(following)
             following += 1
 
-    def _sentence(self, number: int, text: str, steering: Steering, options: SearchOptions) -> Sentence:
+    def sentence(self, number: int, text: str, steering: Steering, options: SearchOptions) -> Sentence:
+        """The search for one text, not begun."""
         config = self.network.config
         source = tuple(self.vocabulary.encode(text))
         if len(source) + 1 > config.max_positions:
@@ -162,7 +179,8 @@ class Generator:
                 f"the text has {len(source)} subwords, the model reads {config.max_positions - 1}", remedy="split it"
             )
         if not config.guided:
-            return Sentence(number, source, options, config, Hypothesis(mark_context([], config), 0.0, 1))
+            empty = Hypothesis(mark_context([], config), 0.0, 1)
+            return Sentence(number, source, options, config, empty, wishes=steering.wishes)
         guide = matches = None
         if steering.template is not None:
             self._check(steering.template, options)
@@ -171,7 +189,8 @@ class Generator:
             else:
                 matches = self._matcher(steering.template)
         context = mark_context(self.vocabulary.encode_tokens(steering.start), config)
-        return Sentence(number, source, options, config, Hypothesis(context, 0.0, 1, guide=guide), matches)
+        start = Hypothesis(context, 0.0, 1, guide=guide)
+        return Sentence(number, source, options, config, start, matches, steering.wishes)
 
     def _outputs(self, sentence: Sentence, steering: Steering) -> list[Output] | SyntagmaError:
         if not sentence.beam:
@@ -181,6 +200,15 @@ class Generator:
         if not self.network.config.guided:
             return [read_out_plain(hypothesis, self.vocabulary) for hypothesis in sentence.beam]
         return [read_out(hypothesis, steering.start, self.vocabulary) for hypothesis in sentence.beam]
+
+    @staticmethod
+    def check_found(sentence: Sentence) -> None:
+        """Raise where the wishes left nothing in the beam."""
+        if sentence.beam:
+            return
+        if sentence.wishes.any:
+            raise ConfigError("no output fulfils the wishes", remedy="ask for fewer words, or widen the beam")
+        raise TemplateError("no output of this model has the template's shape", remedy="loosen it with '...' or '*'")
 
     def _matcher(self, template: Template) -> Matcher:
         names = self.grammar.names

@@ -97,6 +97,10 @@ class Grammar:
                 mask[row, [at for name, at in self.label_ids.items() if name not in allowed]] = IMPOSSIBLE
         return mask
 
+    def closing(self, place: Place) -> int:
+        """The token that ends the open part."""
+        return self.config.part if place.parts_left else self.config.end
+
     def follow(self, guide: Guide | None, token: int) -> Guide | None:
         """The guide after a token."""
         if guide is None:

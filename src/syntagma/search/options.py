@@ -27,6 +27,15 @@ class SearchOptions(Settings):
     """The most tokens in one infill, or in a baseline's output."""
     reward: float = 0.32
     """Gamma: what a context that matches a soft template gains."""
+    diversity: float = 0.0
+    """What a context loses for each share of tokens it has in common with those already kept at its depth."""
+    groups: int = 0
+    """Into how many groups the beam is split for that penalty; 0: every hypothesis is its own."""
+    sample: bool = False
+    """Draw infills instead of searching for the best: `beam` independent samples."""
+    temperature: float = 1.0
+    top_p: float = 1.0
+    seed: int = 1
     bounds: bool = True
     """Drop partial infills that cannot enter the beam any more; never changes a result."""
 
@@ -34,6 +43,10 @@ class SearchOptions(Settings):
         for name in ("beam", "max_depth", "max_tokens"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name!r} cannot be {getattr(self, name)}", remedy="give a number of at least 1")
+        if not (self.temperature > 0 and 0 < self.top_p <= 1):
+            raise ConfigError(
+                "the temperature or top-p makes no sense", remedy="give a temperature over 0, top_p up to 1"
+            )
         if not 0 <= self.alpha < 1:
             raise ConfigError(
                 f"an accumulation weight of {self.alpha} makes no sense", remedy="give alpha from 0 up to 1"

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from syntagma.levels import PART, Level, MalformedInfill, Tokens, expand, show, tree_of
+from syntagma.levels import PART, Level, MalformedInfill, Token, Tokens, expand, show, tree_of
 from syntagma.search.beam import Hypothesis
 from syntagma.text.vocabulary import Vocabulary
 from syntagma.text.words import Word
-from syntagma.tree import Tree
+from syntagma.tree import ROOT, Tree
 
 UNREADABLE = Word("\N{REPLACEMENT CHARACTER}")
 """Stands for a part whose bytes spell no word, which only an untrained model writes."""
@@ -71,21 +72,27 @@ class Output:
 
 def read_out(hypothesis: Hypothesis, first: Tokens, vocabulary: Vocabulary) -> Output:
     """The output that a hypothesis amounts to; `first` is the context from which it grew."""
-    context = _texts(first)
+    context = words_as_text(first)
     trace: list[TraceLevel] = []
+    rooted = 0  # the level from which the tree grows: the last one whose context the user wrote
+    edited = False
     for grown in hypothesis.history()[1:]:
-        infill = _texts(_without_gaps(vocabulary.decode_tokens(grown.infill)))
-        parent_depth = grown.depth - 1
-        trace.append(
-            TraceLevel(parent_depth, context, infill, grown.infill_score, grown.score, grown.rewarded, grown.edited)
-        )
+        if not grown.infill:
+            context = words_as_text(vocabulary.decode_tokens(grown.context.ids))
+            rooted, edited = len(trace), True
+            continue
+        infill = words_as_text(_without_gaps(vocabulary.decode_tokens(grown.infill)))
+        edited = edited or grown.edited
+        level = TraceLevel(grown.depth - 1, context, infill, grown.infill_score, grown.score, grown.rewarded, edited)
+        trace.append(level)
+        edited = False
         following = expand(context, infill)
         if isinstance(following, MalformedInfill):  # the grammar of infills rules this out
             raise following
         context = following
     text = vocabulary.decode(hypothesis.context.ids)
-    tree = tree_of([Level(level.context, level.infill) for level in trace]) if trace else None
-    return Output(text, hypothesis.score, tree, tuple(trace))
+    levels = [Level(level.context, level.infill) for level in trace[rooted:]]
+    return Output(text, hypothesis.score, tree_of(levels) if levels else Tree(ROOT, context), tuple(trace))
 
 
 def read_out_plain(hypothesis: Hypothesis, vocabulary: Vocabulary) -> Output:
@@ -93,7 +100,8 @@ def read_out_plain(hypothesis: Hypothesis, vocabulary: Vocabulary) -> Output:
     return Output(vocabulary.decode(hypothesis.context.ids), hypothesis.score, None, ())
 
 
-def _texts(tokens: Tokens) -> Tokens:
+def words_as_text(tokens: Iterable[Token]) -> Tokens:
+    """Tokens with plain text for words."""
     return tuple(token.text if isinstance(token, Word) else token for token in tokens)
 
 
