@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import sys
-
 from syntagma.cli.common import colour, columns
 from syntagma.levels import MalformedInfill, expand, levels, show, tree_of
-from syntagma.tree import Tree, draw, prune
+from syntagma.parse import Parser
+from syntagma.tree import draw, prune
 
-TREE = """(TOP (S (NP (PRP It)) (VP (VBZ seems) (SBAR (IN that) (S (NP (PRP he)) (VP (VBZ has) (VP (VBN made)
-    (NP (DT a) (NN mistake))))))) (. .)))"""
+SENTENCE = "It seems that he has made a mistake."
 
 
 def main() -> None:
     """Show the whole way down a tree and back."""
-    tree = prune(Tree.read(TREE))
-    print(
-        f"A sentence and its tree, pruned to the labels that guide generation:\n\n{draw(tree, columns(), colour())}\n"
-    )
-    print("Its levels: each context, and the infill that grows it by one depth:\n")
+    tree = prune(Parser.from_pretrained()(SENTENCE))
+    print(f"{SENTENCE}\n\nIts tree, pruned to the labels that guide generation:\n")
+    print(draw(tree, columns(), colour()))
+    print("\nIts levels: each context, and the infill that grows it by one depth:\n")
     trace = list(levels(tree))
     width = max(len(show(level.context)) for level in trace)
     for level in trace:
@@ -31,7 +28,7 @@ def main() -> None:
         grown = following
     print(f"\nExpanded again from <T>:\n\n  {show(grown)}")
     if tree_of(trace) != tree:
-        sys.exit("the trace did not give the tree back")
+        raise SystemExit("the trace did not give the tree back")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import typer
 
 if TYPE_CHECKING:
     from syntagma.errors import SyntagmaError
-    from syntagma.search import Output
+    from syntagma.search import Generator, Output, Steering
 
 
 class ControlKind(StrEnum):
@@ -69,6 +69,7 @@ def generate(
     top_p: Annotated[float | None, typer.Option(help="Draw from the likeliest tokens of that share.")] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Of the samples.  [default: 1]")] = None,
     trace: Annotated[bool, typer.Option("--trace", help="Show every level with its scores.")] = False,
+    explain: Annotated[Path | None, typer.Option(help="Write a page here that shows why (one text only).")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a text.")] = False,
     batch_size: Annotated[str, typer.Option(help="Texts searched at once, or auto.")] = "auto",
     int8: Annotated[
@@ -104,6 +105,8 @@ def generate(
     generator = Generator.from_pretrained(model, int8=int8)
     steering = generator.steering(template, exemplar, exemplar_depth, control.value, start, must or (), must_not or ())
     settings = generator.defaults.changed(options | {"beam": max(options.get("beam", generator.defaults.beam), nbest)})
+    if explain is not None:
+        _explain(generator, texts or [], steering, settings.to_dict(), explain)
     lines = iter(texts) if texts else scan_lines(source)
     printer = _Printer(nbest, trace, as_json)
     done = _records(out, printer) if resume and out is not None else 0
@@ -125,6 +128,17 @@ def generate(
                 print(f"syntagma: line {number}: {found}", file=sys.stderr)
     if failed:
         raise typer.Exit(1)
+
+
+def _explain(generator: Generator, texts: list[str], steering: Steering, options: dict[str, Any], page: Path) -> None:
+    from syntagma.errors import ConfigError
+    from syntagma.files import write_whole
+    from syntagma.search.explain import explain
+
+    if len(texts) != 1:
+        raise ConfigError("--explain is for one text", remedy="give it as the argument")
+    with write_whole(page) as stream:
+        stream.write(explain(generator, texts[0], steering, **options).to_html())
 
 
 def _count(text: str) -> int:

@@ -89,6 +89,9 @@ class Sentence:
     on_level: Callable[[Sentence], None] | None = None
     beam: list[Hypothesis] = field(default_factory=list)
     dropped: list[Hypothesis] = field(default_factory=list)
+    rounds: list[tuple[list[Hypothesis], list[Hypothesis]]] = field(default_factory=list)
+    """What each depth kept and what it dropped, best first; filled where `remember` is set."""
+    remember: bool = False
     jobs: list[Job] = field(default_factory=list)
     encoded: Encoded | None = None
 
@@ -162,6 +165,8 @@ class Sentence:
         chosen = {id(hypothesis) for hypothesis in kept}
         self.dropped = [hypothesis for hypothesis in ranked if id(hypothesis) not in chosen]
         self.beam = kept
+        if self.remember:
+            self.rounds.append((kept, self.dropped))
         self.jobs = []
         self.levels = None if self.levels is None else self.levels - 1
         if self.on_level is not None:

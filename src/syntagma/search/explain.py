@@ -1,0 +1,214 @@
+"""Why an output came out: what each constituent cost, which contexts lost at each depth and by how much.
+
+    explanation = explain(generator, "It seems like he has made a mistake.", beam=3)
+    Path("why.html").write_text(explanation.to_html())
+
+The page holds everything: no script, no address, text only where text belongs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from html import escape
+from typing import Any
+
+import torch
+
+from syntagma.errors import ConfigError
+from syntagma.levels import MalformedInfill, is_label, show, split_infill
+from syntagma.model.batch import Example, make_batch
+from syntagma.search.beam import Hypothesis, Sentence
+from syntagma.search.engine import Engine
+from syntagma.search.generator import Generator, Steering
+from syntagma.search.output import Output, read_out, words_as_text
+from syntagma.tree import svg as tree_svg
+
+
+@dataclass(frozen=True)
+class Share:
+    """What one open label became, and the log-probability of that part of the infill."""
+
+    label: str
+    became: str
+    score: float
+
+
+@dataclass(frozen=True)
+class Node:
+    """A context at a depth of the search: its score, whether it stayed in the beam, and where it grew from."""
+
+    context: str
+    score: float
+    kept: bool
+    parent: int | None
+    """Which of the contexts kept one depth before, counted from 0."""
+    winner: bool = False
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The whole search for one source."""
+
+    source: str
+    outputs: tuple[Output, ...]
+    shares: tuple[tuple[Share, ...], ...]
+    """For each level of the best output, what each constituent became."""
+    depths: tuple[tuple[Node, ...], ...]
+    """For each depth the contexts that competed, best first."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "source": self.source,
+            "hypotheses": [output.to_dict() for output in self.outputs],
+            "shares": [[vars(share) for share in level] for level in self.shares],
+            "depths": [[vars(node) for node in depth] for depth in self.depths],
+        }
+
+    def to_html(self) -> str:
+        """A self-contained page."""
+        best = self.outputs[0]
+        tree = tree_svg(best.tree, best.text) if best.tree is not None else ""
+        others = "".join(f"<li>{escape(o.text)} <small>{o.score:.3f}</small></li>" for o in self.outputs)
+        return (
+            '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+            f"<title>{escape(best.text)}</title><style>{_STYLE}</style><h1>{escape(best.text)}</h1>"
+            f"<p>Source: {escape(self.source)}</p><h2>The tree it grew from</h2><figure>{tree}</figure>"
+            f"<h2>Level by level</h2>{self._levels()}<h2>The beam</h2><figure>{self.beam_svg()}</figure>"
+            f"<h2>All hypotheses</h2><ol>{others}</ol></html>\n"
+        )
+
+    def _levels(self) -> str:
+        rows = []
+        worst = min((share.score for level in self.shares for share in level), default=-1.0)
+        for number, (level, shares) in enumerate(zip(self.outputs[0].trace, self.shares, strict=True)):
+            parts = "".join(
+                f"<div><b>{escape(share.label)}</b> → {_marked(share.became)} "
+                f'<meter min="0" max="{-worst:.3f}" value="{-share.score:.3f}"></meter> '
+                f"<small>{share.score:.3f}</small></div>"
+                for share in shares
+            )
+            notes = (" edited by you" if level.edited else "") + (" matches the template" if level.rewarded else "")
+            lost = "".join(
+                f"<li>{_marked(node.context)} "
+                f"<small>{node.score:.3f}, behind by {level.score - node.score:.3f}</small></li>"
+                for node in self.depths[number]
+                if not node.kept
+            )
+            lost = f"<details><summary>what lost</summary><ul>{lost}</ul></details>" if lost else ""
+            rows.append(
+                f"<tr><td>{level.depth}</td><td>{_marked(show(level.context))}{escape(notes)}</td>"
+                f"<td>{parts}{lost}</td><td>{level.score:.3f}</td></tr>"
+            )
+        return f"<table><tr><th>depth<th>context<th>what its labels became<th>score</tr>{''.join(rows)}</table>"
+
+    def beam_svg(self) -> str:
+        """The beam as columns of contexts, a column a depth, joined by lines; the winner's way is bold."""
+        widths = [max((len(node.context) for node in depth), default=1) * 7.0 + 24 for depth in self.depths]
+        tall = max((len(depth) for depth in self.depths), default=1)
+        lines, texts = [], []
+        left = 10.0
+        places: list[tuple[float, float]] = [(left, 20.0)]
+        for depth, width in zip(self.depths, widths, strict=True):
+            left += 70
+            kept: list[tuple[float, float]] = []
+            for row, node in enumerate(depth):
+                y = 20.0 + row * 26
+                if node.parent is not None and node.parent < len(places):
+                    x0, y0 = places[node.parent]
+                    kind = "winner" if node.winner else "kept" if node.kept else "lost"
+                    lines.append(f'<path class="{kind}" d="M{x0:.0f} {y0:.0f}L{left - 6:.0f} {y - 4:.0f}"/>')
+                shade = "" if node.kept else ' opacity=".5"'
+                weight = ' font-weight="700"' if node.winner else ""
+                texts.append(f'<text x="{left:.0f}" y="{y:.0f}"{shade}{weight}>{escape(node.context)}</text>')
+                if node.kept:
+                    kept.append((left + len(node.context) * 7.0 + 4, y - 4))
+            places = kept
+            left += width
+        size = f'viewBox="0 0 {left:.0f} {tall * 26 + 20}" width="{left:.0f}" height="{tall * 26 + 20}"'
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" role="img" {size}><title>The beam</title><style>'
+            "text{font:12px ui-monospace,monospace;fill:currentColor}path{stroke:#868e96;fill:none}"
+            ".winner{stroke:#0b7285;stroke-width:2.5}.lost{opacity:.35}</style>"
+            f"{''.join(lines)}{''.join(texts)}</svg>"
+        )
+
+
+_STYLE = (
+    "body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:72rem;padding:0 1rem;color-scheme:light dark}"
+    "table{border-collapse:collapse;width:100%}td,th{border-top:1px solid #8886;padding:.4rem;text-align:left;"
+    "vertical-align:top}b{color:#0b7285}figure{overflow-x:auto;margin:0}small{opacity:.7}meter{width:6rem}"
+)
+
+
+def _marked(context: str) -> str:
+    """A context with its labels in bold."""
+    return " ".join(
+        f"<b>{escape(token)}</b>" if token.startswith("<") and token.endswith(">") else escape(token)
+        for token in context.split(" ")
+    )
+
+
+def explain(generator: Generator, text: str, steering: Steering | None = None, **options: Any) -> Explanation:
+    """Search, and keep what the search saw; `options` are those of `SearchOptions`."""
+    if not generator.network.config.guided:
+        raise ConfigError("a baseline has no structure to explain", remedy="use a guided model")
+    steering = steering or Steering()
+    sentence = generator.sentence(0, text, steering, generator.defaults.changed(options))
+    sentence.remember = True
+    first = sentence.beam
+    (done,) = Engine(generator.network, generator.grammar).run([sentence])
+    generator.check_found(done)
+    outputs = tuple(read_out(hypothesis, steering.start, generator.vocabulary) for hypothesis in done.beam)
+    shares = _shares(generator, done, outputs[0])
+    return Explanation(text, outputs, shares, _depths(generator, done, first))
+
+
+def _depths(generator: Generator, sentence: Sentence, first: list[Hypothesis]) -> tuple[tuple[Node, ...], ...]:
+    """What competed at each depth: the kept, and as many of the others as a page can show."""
+    way = {id(hypothesis) for hypothesis in sentence.beam[0].history()}
+    before = first
+    depths = []
+    for kept, dropped in sentence.rounds:
+        number = {id(hypothesis): at for at, hypothesis in enumerate(before)}
+        nodes = []
+        for hypothesis in [*kept, *dropped[: sentence.options.beam]]:
+            parent = hypothesis if id(hypothesis) in number else hypothesis.parent
+            context = show(words_as_text(generator.vocabulary.decode_tokens(hypothesis.context.ids)))
+            stays = any(hypothesis is other for other in kept)
+            nodes.append(
+                Node(context, hypothesis.score, stays, number.get(id(parent)), stays and id(hypothesis) in way)
+            )
+        depths.append(tuple(nodes))
+        before = kept
+    return tuple(depths)
+
+
+@torch.inference_mode()
+def _shares(generator: Generator, sentence: Sentence, best: Output) -> tuple[tuple[Share, ...], ...]:
+    """The log-probability of each part of each level of the best hypothesis; the end counts with the last part."""
+    config = generator.network.config
+    history = [hypothesis for hypothesis in sentence.beam[0].history()[1:] if hypothesis.infill]
+    shares = []
+    for grown, level in zip(history, best.trace, strict=True):
+        assert grown.parent is not None
+        # One level at a time, so that the token's history is that of the search.
+        example = Example(sentence.source, [(grown.parent.context.ids, grown.infill)])
+        batch = make_batch([example], config)
+        if batch.contexts is not None:
+            marks = {name: torch.tensor([getattr(grown.parent.context, name)]) for name in ("parent", "birth")}
+            plain = not config.context_marks
+            batch = replace(batch, contexts=replace(batch.contexts, **marks)) if plain else batch
+        scores = generator.network.token_scores(batch)[0].tolist()
+        sums: list[float] = []
+        for token, score in zip([*grown.infill, config.end], scores, strict=False):
+            if token == config.part:
+                sums.append(0.0)
+            sums[-1] += score
+        parts = split_infill(level.infill)
+        assert not isinstance(parts, MalformedInfill)
+        labels = [show((token,)) for token in level.context if is_label(token)]
+        shares.append(
+            tuple(Share(label, show(part), value) for label, part, value in zip(labels, parts, sums, strict=True))
+        )
+    return tuple(shares)
