@@ -97,10 +97,8 @@ def from_pretrained(name: str | Path) -> Pretrained:
         raise ModelError(
             "its tokenizer.json is not the one it was trained with", Place(str(folder)), "restore that file"
         )
-    with torch.device("meta"):
-        network = Network(config)
-    network.load_state_dict(_read_weights(folder / "model.safetensors", network), strict=False, assign=True)
-    _restore_tables(network, config)
+    network = Network(config)
+    network.load_state_dict(_read_weights(folder / "model.safetensors", network), assign=True)
     return Pretrained(network.eval(), subwords, values.get("about", {}))
 
 
@@ -125,9 +123,7 @@ def bundled_models() -> list[str]:
     bundled = Path(str(resources.files("syntagma"))) / "bundled"
     if not bundled.is_dir():
         return []
-    return sorted(
-        path.parent.name for path in bundled.glob("*/tokenizer.json") if (path.parent / "config.json").is_file()
-    )
+    return sorted(path.parent.name for path in bundled.glob("*/config.json") if "model" in read_mapping(path))
 
 
 def _from_hub(name: str) -> Path:
@@ -168,11 +164,3 @@ def check_weights(wanted: Mapping[str, tuple[int, ...]], found: Mapping[str, tup
     if misshapen:
         problems.append(f"misshapen weights: {', '.join(misshapen)}")
     return problems
-
-
-def _restore_tables(network: Network, config: ModelConfig) -> None:
-    """Fill what is computed rather than stored, which the meta device left empty."""
-    if config.positions == "sinusoidal":
-        from syntagma.model.layers import Positions
-
-        network.positions = Positions(config)

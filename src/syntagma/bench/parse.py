@@ -1,0 +1,96 @@
+"""`syntagma bench parse`: how fast the bundled parser is, alone and in batches, and what a long sentence costs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from itertools import cycle, islice
+from pathlib import Path
+
+from syntagma.bench.report import Row, best_of
+from syntagma.errors import InputError, Place
+from syntagma.files import read_lines
+from syntagma.text import split
+
+COUNT, LENGTH = 1_000, 12
+TARGETS = {"sentences/s": 200.0, "ms": 50.0}
+
+_SENTENCES = (
+    "The old man at the corner sold us three red apples yesterday .",
+    "I do n't think that she will ever come back to London .",
+    "When the rain stopped , the children ran out into the garden .",
+    "He asked me whether I had already read the book you mentioned .",
+    "What do you usually do after you have finished all your work ?",
+    "A small company in Ohio builds engines for boats and light planes .",
+    "My sister , who lives abroad , calls us every Sunday at noon .",
+    "To be honest , nobody expected the train to arrive on time .",
+)
+
+
+def run(
+    text: Path | None = None,
+    *,
+    parser: str = "parser-en",
+    threads: int = 2,
+    memory: bool = True,
+    count: int = COUNT,
+) -> Iterator[Row]:
+    """Rows for batches of 12-word sentences, one sentence, and the peak memory of a sentence of 300 words.
+
+    `text` is a file of sentences, a sentence a line, of which those of 12 words are taken.
+    """
+    import torch
+
+    from syntagma.parse import load_parser
+    from syntagma.parse.memory import keep_freed_memory
+
+    sentences = _sentences(text, count)
+    keep_freed_memory()
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        loading, loaded = best_of(1, lambda: load_parser(parser))[0], load_parser(parser)
+        loaded.parse(sentences[:64])
+        batched, single = best_of(3, lambda: loaded.parse(sentences), lambda: loaded.parse(sentences[:1]))
+        single = min(single, *best_of(20, lambda: loaded.parse(sentences[:1])))
+    finally:
+        torch.set_num_threads(before)
+    yield Row("load the parser, torch being imported", 1000 * loading, "ms")
+    rate = len(sentences) / batched
+    yield _target(f"parse {LENGTH}-word sentences in batches, {threads} threads", rate, "sentences/s")
+    yield _target(f"parse one {LENGTH}-word sentence", 1000 * single, "ms")
+    if memory:
+        short, long = (_peak_megabytes(parser, length) for length in (LENGTH, 300))
+        yield Row("peak memory of a sentence of 300 words", long, "MB", f"of {LENGTH} words", short, short / long)
+
+
+def _target(what: str, value: float, unit: str) -> Row:
+    target = TARGETS[unit]
+    return Row(what, value, unit, "target", target, value / target if unit == "sentences/s" else target / value)
+
+
+def _sentences(text: Path | None, count: int) -> list[list[str]]:
+    if text is None:
+        return [line.split() for line in islice(cycle(_SENTENCES), count)]
+    words = (list(split(line).texts()) for line in read_lines(text))
+    found = list(islice((some for some in words if len(some) == LENGTH), count))
+    if not found:
+        raise InputError(f"it has no sentence of {LENGTH} words", Place(str(text)), "give a file of plain sentences")
+    return found
+
+
+def _peak_megabytes(parser: str, length: int) -> float:
+    """The most memory that `syntagma parse` held while it parsed one sentence of so many words."""
+    sentence = " ".join(islice(cycle(" ".join(_SENTENCES).split()), length))
+    command = [sys.executable, "-m", "syntagma", "parse", "--tokenized", "--parser", parser]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    assert process.stdin is not None
+    with process.stdin as stream:
+        stream.write(sentence.encode() + b"\n")
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise RuntimeError(f"`syntagma parse` ended with {process.returncode}")
+    return usage.ru_maxrss / 1024

@@ -1,0 +1,270 @@
+"""Pairs into a corpus, from start to end.
+
+    chunks      rows are read in order, and parsed by the workers          work/chunk-N.*
+    splits      dev and test are drawn
+    vocabulary  subwords are trained, or copied                            tokenizer.json
+    shards      pairs and ids are written by the workers                   pairs-*, ids-*
+    end         rejects in one file, then the facts; the work folder goes  rejects.jsonl, corpus.json
+
+Every file is written whole or not at all and depends on the options and the input alone.  So a run that was killed
+goes on with what is missing when the same command is given again, and ends with the same bytes; what it does again is
+read the rows, to compare them and to know the pairs seen.  `corpus.json` comes last: a folder that has one is complete.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
+
+from syntagma import __version__
+from syntagma.corpus.chunks import Parsing, Summary
+from syntagma.corpus.engines import run, session
+from syntagma.corpus.folder import WORK, StaleWork, claim, locked, remove
+from syntagma.corpus.intake import ROW_REASONS, Chunk, Intake
+from syntagma.corpus.options import SPLITS, Options
+from syntagma.corpus.readers import check_inputs, format_of
+from syntagma.corpus.shards import Drawn, Sharding, ShardJob, chunk_path, draw_splits, plan_shards, spaced
+from syntagma.corpus.store import FORMAT, Corpus
+from syntagma.errors import ConfigError, InputError, Place
+from syntagma.files import write_whole
+from syntagma.text import Subwords, Word, split
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a run is: the stage, what is done of it, of how much (None: unknown), and what earlier runs had done."""
+
+    stage: str
+    done: float
+    total: float | None
+    before: float = 0
+
+
+Watch = Callable[[Progress], None]
+
+
+def prepare(
+    options: Options,
+    out: str | Path,
+    *,
+    engine: str = "local",
+    workers: int | None = None,
+    overwrite: bool = False,
+    watch: Watch = lambda _: None,
+) -> Corpus:
+    """Make the corpus, or what is missing of it, in the folder `out`."""
+    folder = Path(out)
+    workers = workers or os.cpu_count() or 1
+    check_inputs(options)
+    _check_tokenizer(options)
+    with locked(folder), session(engine, workers):
+        if not claim(folder, options, overwrite):
+            try:
+                _make(options, folder, engine, workers, watch)
+            except StaleWork:
+                if not overwrite:
+                    raise
+                remove(folder)
+                claim(folder, options, overwrite)
+                _make(options, folder, engine, workers, watch)
+    return Corpus.open(folder)
+
+
+def _make(options: Options, folder: Path, engine: str, workers: int, watch: Watch) -> None:
+    work = folder / WORK
+    summaries = _parse(options, work, engine, workers, watch)
+    _check_kept(folder, work, summaries)
+    drawn = draw_splits(options, work, summaries)
+    subwords = _vocabulary(options, folder, work, summaries, drawn, watch)
+    jobs = plan_shards(options, work, summaries, drawn)
+    _shard(options, folder, work, jobs, engine, workers, watch)
+    _gather_rejects(folder, work, summaries)
+    _write_facts(options, folder, summaries, jobs, subwords)
+    shutil.rmtree(work, ignore_errors=True)
+
+
+def _parse(options: Options, work: Path, engine: str, workers: int, watch: Watch) -> list[Summary]:
+    """All chunks parsed; those that were done before are only checked to be of the same input."""
+    intake = Intake(options)
+    summaries: dict[int, Summary] = {}
+    seen = before = fresh = 0
+
+    def missing() -> Iterator[Chunk]:
+        nonlocal seen, before
+        for chunk in intake:
+            seen += chunk.rows
+            done = _done(work, chunk)
+            if done is None:
+                yield chunk
+            else:
+                summaries[chunk.number] = done
+                before += done.rows
+
+    watch(Progress("parse", 0, None))
+    chunks: Iterable[Any] = missing()
+    if engine == "ray":
+        chunks = [_spool(chunk, work) for chunk in chunks]
+    for summary in run(engine, Parsing(options, work.absolute()), chunks, workers):
+        summaries[summary.number] = summary
+        fresh += summary.rows
+        total = seen / intake.rows.done if intake.rows.done else None
+        watch(Progress("parse", before + fresh, total, before))
+    watch(Progress("parse", before + fresh, before + fresh, before))
+    found = [summaries[number] for number in sorted(summaries)]
+    parsers = {tuple(summary.parser) for summary in found if summary.parser is not None}
+    if len(parsers) > 1:
+        names = " and ".join(sorted(" ".join(parser) for parser in parsers))
+        raise StaleWork(
+            f"parts of this corpus were parsed by {names}", Place(str(work.parent)), "start anew with --overwrite"
+        )
+    return found
+
+
+def _spool(chunk: Chunk, work: Path) -> Path:
+    path = (work / f"spool-{chunk.number:06d}.json").absolute()
+    chunk.save(path)
+    return path
+
+
+def _done(work: Path, chunk: Chunk) -> Summary | None:
+    try:
+        summary = Summary(**json.loads((work / f"chunk-{chunk.number:06d}.json").read_text(encoding="utf-8")))
+    except OSError:
+        return None
+    if summary.digest != chunk.digest:
+        what = "the input has changed since this corpus was begun"
+        raise StaleWork(what, Place(str(work.parent)), "give the same input again, or --overwrite to start anew")
+    return summary
+
+
+def _check_kept(folder: Path, work: Path, summaries: Sequence[Summary]) -> None:
+    if not any(summary.kept.get("train") for summary in summaries):
+        _gather_rejects(folder, work, summaries)
+        reasons = Counter[str]()
+        for summary in summaries:
+            reasons.update(summary.rejects)
+        why = f"most often for the reason {reasons.most_common(1)[0][0]!r}" if reasons else "there is none for training"
+        what = f"no training pair was kept, {why}"
+        raise InputError(
+            what, Place(str(folder / "rejects.jsonl")), "look there, and loosen the filters or mend the input"
+        )
+
+
+def _check_tokenizer(options: Options) -> None:
+    if options.tokenizer is None:
+        return
+    labels = Subwords.load(options.tokenizer).labels
+    if labels != options.labels:
+        what = f"this vocabulary has the labels {' '.join(labels)}, not {' '.join(options.labels)}"
+        raise ConfigError(what, Place(options.tokenizer), f"give --labels {','.join(labels)}, or train another")
+
+
+def _vocabulary(
+    options: Options, folder: Path, work: Path, summaries: Sequence[Summary], drawn: Drawn, watch: Watch
+) -> Subwords:
+    path = folder / "tokenizer.json"
+    if not path.exists():
+        watch(Progress("vocabulary", 0, None))
+        if options.tokenizer is not None:
+            Subwords.load(options.tokenizer).save(path)
+        else:
+            Subwords.train(_sample(options, work, summaries, drawn), options.vocab_size, options.labels).save(path)
+        watch(Progress("vocabulary", 1, 1))
+    return Subwords.load(path)
+
+
+def _sample(options: Options, work: Path, summaries: Sequence[Summary], drawn: Drawn) -> Iterator[Sequence[Word]]:
+    """The words of both sides of training pairs, evenly spread over the corpus where there are more than enough."""
+    stride = max(1, -(-sum(summary.kept.get("train", 0) for summary in summaries) // options.vocab_sample))
+    count = 0
+    for summary in summaries:
+        table = pq.read_table(chunk_path(work, summary.number), columns=["source", "words", "spaces", "split", "key"])
+        train = np.flatnonzero(
+            drawn.splits(table["split"].to_numpy(), table["key"].to_numpy()) == SPLITS.index("train")
+        )
+        chosen = train[(np.arange(len(train)) + count) % stride == 0]
+        count += len(train)
+        for pair in table.select(["source", "words", "spaces"]).take(pa.array(chosen)).to_pylist():
+            yield split(pair["source"]).words
+            yield spaced(pair["words"], pair["spaces"])
+
+
+def _shard(
+    options: Options, folder: Path, work: Path, jobs: Sequence[ShardJob], engine: str, workers: int, watch: Watch
+) -> None:
+    missing = [job for job in jobs if not (folder / job.name("ids")).exists()]  # of the two, ids are written last
+    sizes = {job: sum(stop - start for _, start, stop in job.pieces) for job in jobs}
+    total = sum(sizes.values())
+    done = before = total - sum(sizes[job] for job in missing)
+    watch(Progress("ids", done, total, before))
+    sharding = Sharding(options, folder.absolute(), work.absolute())
+    for count in run(engine, sharding, missing, min(workers, max(1, len(missing)))):
+        done += count
+        watch(Progress("ids", done, total, before))
+
+
+def _gather_rejects(folder: Path, work: Path, summaries: Sequence[Summary]) -> None:
+    with write_whole(folder / "rejects.jsonl", "wb") as stream:
+        for summary in summaries:
+            with open(work / f"chunk-{summary.number:06d}.rejects.jsonl", "rb") as part:
+                shutil.copyfileobj(part, stream)
+
+
+def _write_facts(
+    options: Options, folder: Path, summaries: Sequence[Summary], jobs: Sequence[ShardJob], subwords: Subwords
+) -> None:
+    rejects, spacing = Counter[str](), Counter[str]()
+    for summary in summaries:
+        rejects.update(summary.rejects)
+        spacing.update(summary.spacing_changed)
+    shards: dict[str, list[int]] = {}
+    for job in jobs:
+        shards.setdefault(job.split, []).append(sum(stop - start for _, start, stop in job.pieces))
+    rows, pairs = sum(one.rows for one in summaries), sum(one.pairs for one in summaries)
+    kept = sum(sum(sizes) for sizes in shards.values())
+    of_rows = sum(count for reason, count in rejects.items() if reason in ROW_REASONS)
+    ways = 2 if options.both_ways else 1
+    if (rows - of_rows) * ways != pairs or kept + sum(rejects.values()) - of_rows != pairs:
+        raise AssertionError(f"the counts do not add up: {rows} rows, {pairs} pairs, {kept} kept, {dict(rejects)}")
+    parser = next((summary.parser for summary in summaries if summary.parser is not None), None)
+    facts = {
+        "format": FORMAT,
+        "made_by": f"syntagma {__version__}",
+        "options": options.to_dict(),
+        "options_hash": options.hash,
+        "parser": dict(zip(("name", "version"), parser or _given_parser(options), strict=True)),
+        "labels": list(options.labels),
+        "tokenizer": {
+            "fingerprint": subwords.fingerprint,
+            "size": subwords.size,
+            "first_text_id": subwords.first_text_id,
+        },
+        "splits": {name: {"pairs": sum(shards[name]), "shards": shards[name]} for name in SPLITS if name in shards},
+        "counts": {"rows": rows, "rows_rejected": of_rows, "pairs": pairs, "pairs_kept": kept},
+        "rejects": dict(rejects.most_common()),
+        "spacing_changed": dict(sorted(spacing.items())),
+    }
+    with write_whole(folder / "corpus.json") as stream:
+        json.dump(facts, stream, ensure_ascii=False, indent=1)
+        stream.write("\n")
+
+
+def _given_parser(options: Options) -> list[str]:
+    """The parser of the trees that came with the pairs."""
+    if options.trees is not None:
+        return ["brackets", "1"]
+    for one in options.inputs:
+        if format_of(one) == "corpus":
+            facts = Corpus.open(one.path).facts["parser"]
+            return [facts["name"], facts["version"]]
+    return [options.parser, ""]

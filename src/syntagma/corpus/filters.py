@@ -1,0 +1,140 @@
+"""What is done to a pair before it is parsed: white space and escapes made plain, and the reasons not to train on it.
+
+>>> normalise("  He said\\u00a0-LRB- softly -RRB-  no . ")
+'He said ( softly ) no .'
+>>> measure(["I", "ate", "."]), measure(["他写了一封信", "。"])
+(3, 7)
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TypeAlias, TypeVar
+
+from syntagma.corpus.keys import draw
+from syntagma.corpus.options import Options
+from syntagma.corpus.readers import Row
+from syntagma.errors import ConfigError
+from syntagma.text import Sentence
+
+Value = TypeVar("Value")
+Reason: TypeAlias = "tuple[str, str]"
+"""The name under which a rejected pair is counted, and what was wrong in particular."""
+
+_ESCAPES = {"lrb": "(", "rrb": ")", "lsb": "[", "rsb": "]", "lcb": "{", "rcb": "}"}
+_ESCAPE = re.compile(r"(?<!\S)-(lrb|rrb|lsb|rsb|lcb|rcb)-(?!\S)", re.IGNORECASE)
+_ALIASES = {"HAN": "CJK"}
+
+
+def normalise(text: str) -> str:
+    """Single spaces inside, none outside; the Treebank's `-LRB-` and its kin, standing alone, are brackets again."""
+    text = " ".join(text.split())
+    return _ESCAPE.sub(lambda match: _ESCAPES[match.group(1).lower()], text) if "b-" in text or "B-" in text else text
+
+
+def measure(words: Sequence[str]) -> int:
+    """The length in words; in scripts without word spaces (Han, kana) every character counts."""
+    return sum(1 if word.isascii() else max(1, sum(map(_spaceless, word))) for word in words)
+
+
+def _spaceless(character: str) -> bool:
+    return "\u2e80" <= character <= "\u9fff" or "\uf900" <= character <= "\ufaff" or character >= "\U00020000"
+
+
+@lru_cache(maxsize=1 << 16)
+def script_of(character: str) -> str:
+    """The script of a letter as the first word of its Unicode name, such as LATIN; empty for what is no letter."""
+    if not character.isalpha():
+        return ""
+    return unicodedata.name(character, "").partition(" ")[0]
+
+
+def script_share(text: str, scripts: str) -> float:
+    """How many of the letters belong to one of the scripts, written `Han+Hiragana`; 1 where there are no letters."""
+    wanted = {_ALIASES.get(name.upper(), name.upper()) for name in scripts.split("+")}
+    letters = [found for found in map(script_of, text) if found]
+    return sum(script in wanted for script in letters) / len(letters) if letters else 1.0
+
+
+def refuse_lengths(options: Options, source: str, target: str, cut: Callable[[str], Sentence]) -> Reason | None:
+    """Why a pair is too short, too long or too uneven, or None; `cut` gives a text's words."""
+    if options.max_ratio is None and all(_fits(options, text) for text in (source, target)):
+        return None
+    lengths = {"source": measure(cut(source).texts()), "target": measure(cut(target).texts())}
+    for side, length in lengths.items():
+        if length < options.min_words:
+            return "too-short", f"the {side} has {length} words"
+        if length > options.max_words:
+            return "too-long", f"the {side} has {length} words"
+    if options.max_ratio is not None:
+        ratio = max(lengths.values()) / max(1, min(lengths.values()))
+        if ratio > options.max_ratio:
+            return "length-ratio", f"{lengths['source']} words to {lengths['target']}"
+    return None
+
+
+def _fits(options: Options, text: str) -> bool:
+    """Whether a text has the right length whatever its words are: at least what spaces part, at most letters."""
+    return len(text) <= options.max_words and (options.min_words == 1 or text.count(" ") + 1 >= options.min_words)
+
+
+def refuse_script(options: Options, source: str, target: str) -> Reason | None:
+    """Why a pair is written in the wrong script, or None."""
+    sides = (("source", source, options.source_script), ("target", target, options.target_script))
+    for side, text, scripts in sides:
+        if scripts is not None and (share := script_share(text, scripts)) < options.script_share:
+            return "script", f"{share:.2f} of the {side}'s letters are {scripts}"
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which rows are asked for, by the values of their other columns."""
+
+    where: tuple[tuple[str, frozenset[str]], ...]
+    fractions: tuple[tuple[str, str, float], ...]
+    seed: int
+
+    @staticmethod
+    def of(options: Options) -> Selection:
+        """The selection that the options spell."""
+        where = tuple(_read(item, "--where", _values) for item in options.where)
+        thin = (_read(item, "--keep-fraction", _fraction) for item in options.keep_fraction)
+        return Selection(where, tuple((column, value, share) for column, (value, share) in thin), options.seed)
+
+    def refuse(self, row: Row, key: int) -> Reason | None:
+        """Why a row is left out, or None; `key` is its pair's, whatever the direction."""
+        others = row.others or {}
+        for column, values in self.where:
+            if others.get(column) not in values:
+                return "where", f"{column} is {others.get(column)!r}"
+        for column, value, share in self.fractions:
+            if others.get(column) == value and draw(key, self.seed) >= share:
+                return "keep-fraction", f"{column} is {value!r}"
+        return None
+
+
+def _read(item: str, option: str, read: Callable[[str], Value]) -> tuple[str, Value]:
+    column, equals, rest = item.partition("=")
+    try:
+        if not column or not equals:
+            raise ValueError
+        return column, read(rest)
+    except ValueError:
+        form = "COLUMN=VALUE[,VALUE]" if option == "--where" else "COLUMN=VALUE:SHARE, the share between 0 and 1"
+        raise ConfigError(f"{option} {item!r} cannot be read", remedy=f"write it as {form}") from None
+
+
+def _values(text: str) -> frozenset[str]:
+    return frozenset(text.split(","))
+
+
+def _fraction(text: str) -> tuple[str, float]:
+    value, _, share = text.rpartition(":")
+    if not 0 <= float(share) <= 1:
+        raise ValueError
+    return value, float(share)

@@ -1,0 +1,119 @@
+"""The folder that a corpus is made in: whose it is, what may be removed from it, and one run at a time.
+
+While a corpus is being made, `work/options.json` says with which options; when it is complete, `corpus.json` does.  A
+folder that holds anything else is never touched.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from syntagma.corpus.options import Options
+from syntagma.errors import ConfigError, Place, SyntagmaError
+from syntagma.files import write_whole
+
+WORK: Final = "work"
+_OURS = ("pairs-*.parquet", "ids-*.arrow", "rejects.jsonl", "tokenizer.json", ".*.part")
+
+
+class StaleWork(ConfigError):
+    """What was done before does not fit what is asked for now."""
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Make the folder and keep other runs out of it; the lock goes with the process, however that ends."""
+    if folder.exists() and not folder.is_dir():
+        raise ConfigError("this is a file", Place(str(folder)), "give --out a new or empty folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError:
+        what = "another run is at work in this folder"
+        raise ConfigError(what, Place(str(folder)), "wait for it or stop it") from None
+    finally:
+        os.close(handle)
+
+
+def claim(folder: Path, options: Options, overwrite: bool) -> bool:
+    """Make the folder ours; whether the corpus is there already."""
+    if (folder / WORK / "removing").exists():
+        remove(folder)
+    begun = _begun_with(folder)
+    if begun is None and not _is_free(folder):
+        what = "it holds something else than a corpus"
+        raise ConfigError(what, Place(str(folder)), "give --out a new or empty folder")
+    complete = (folder / "corpus.json").exists()
+    if begun is not None and begun != options and not overwrite and (complete or _has_work(folder)):
+        changed = "; ".join(begun.differences(options))
+        what = f"this corpus was begun with other options ({changed})"
+        raise StaleWork(what, Place(str(folder)), "give another --out, or --overwrite to start anew")
+    if begun == options and not (complete and overwrite):
+        if complete:
+            shutil.rmtree(folder / WORK, ignore_errors=True)  # the last run may have been killed at its very end
+        else:
+            _sweep(folder)
+        return complete
+    if begun is not None:
+        remove(folder)
+    with write_whole(folder / WORK / "options.json") as stream:
+        json.dump(options.to_dict(), stream, ensure_ascii=False, indent=1)
+    return False
+
+
+def remove(folder: Path) -> None:
+    """Remove a corpus, finished or not, and nothing else; a removal that is killed is ended by the next run."""
+    (folder / WORK).mkdir(exist_ok=True)
+    (folder / WORK / "removing").touch()
+    (folder / "corpus.json").unlink(missing_ok=True)
+    for pattern in _OURS:
+        for path in folder.glob(pattern):
+            path.unlink()
+    for path in (folder / WORK).iterdir():
+        if path.name != "removing":
+            path.unlink()
+    shutil.rmtree(folder / WORK)
+
+
+def _begun_with(folder: Path) -> Options | None:
+    for path in (folder / "corpus.json", folder / WORK / "options.json"):
+        try:
+            values = json.loads(path.read_text(encoding="utf-8"))
+            return Options.from_dict(values["options"] if path.name == "corpus.json" else values)
+        except OSError:
+            continue
+        except (ValueError, KeyError, TypeError, SyntagmaError):
+            what = "it holds a corpus that this program cannot read"
+            raise ConfigError(what, Place(str(folder)), "give another --out") from None
+    return None
+
+
+def _is_free(folder: Path) -> bool:
+    """Whether the folder is empty, or was left by a run that was killed before it had done anything."""
+    inside = list(folder.iterdir())
+    work = folder / WORK
+    return not inside or (inside == [work] and work.is_dir() and all(path.suffix == ".part" for path in work.iterdir()))
+
+
+def _has_work(folder: Path) -> bool:
+    return any((folder / WORK).glob("chunk-*.json"))
+
+
+def _sweep(folder: Path) -> None:
+    """Remove the unfinished files of a run that was killed."""
+    work = folder / WORK
+    for path in (*folder.glob(".*.part"), *work.glob(".*.part"), *work.glob("spool-*")):
+        path.unlink(missing_ok=True)

@@ -1,0 +1,160 @@
+"""Rows into chunks: the part of the work that must go in order, and is cheap.
+
+White space is made plain, rows are selected, and pairs that were seen before or must not be trained on are marked.  A
+chunk is a fixed number of rows, so the same input gives the same chunks, whoever works on them and however often a run
+is stopped.  Memory: 8 bytes a pair for those seen (16 while the set grows), see `keys`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack
+from hashlib import blake2b
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from syntagma.corpus.filters import Reason, Selection, normalise
+from syntagma.corpus.keys import KeySet, either_way_key, pair_key
+from syntagma.corpus.options import Input, Options
+from syntagma.corpus.readers import Row, Rows, Stream, format_of, read_input
+from syntagma.errors import InputError, Place
+from syntagma.files import write_whole
+
+ROW_REASONS = frozenset(
+    {"missing-column", "not-json", "bad-csv", "not-utf-8", "nul", "empty-side", "where", "keep-fraction"}
+)
+"""Reasons that concern a whole row, before it becomes one pair or two."""
+
+
+class Entry(NamedTuple):
+    """A pair on its way, or a row that is already rejected."""
+
+    row: int  # from 1, over all inputs: those of test and dev come first
+    file: str
+    line: int
+    split: str
+    backwards: bool
+    source: str
+    target: str
+    key: int = 0
+    tree: str | None = None
+    reason: str | None = None
+    detail: str = ""
+    touched: int = 0  # 1: the source's white space was changed, 2: the target's, 3: both
+
+
+class Chunk(NamedTuple):
+    """Consecutive rows of the input; `digest` tells whether they are still the same when a run goes on."""
+
+    number: int
+    rows: int
+    digest: str
+    entries: list[Entry]
+
+    def save(self, path: Path) -> None:
+        """Write the chunk for a worker that shares nothing but a file system."""
+        with write_whole(path) as stream:
+            json.dump([self.number, self.rows, self.digest, self.entries], stream, ensure_ascii=False)
+
+    @staticmethod
+    def load(path: Path) -> Chunk:
+        """The chunk that was saved."""
+        number, rows, digest, entries = json.loads(path.read_text(encoding="utf-8"))
+        return Chunk(number, rows, digest, [Entry(*entry) for entry in entries])
+
+
+class Intake:
+    """The inputs as chunks."""
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.rows = Rows(options)
+        self._selection = Selection.of(options)
+        self._seen = KeySet()
+        self._held_out = KeySet()
+
+    def __iter__(self) -> Iterator[Chunk]:
+        for path in self.options.exclude:
+            self._held_out.add(np.array(list(_excluded_keys(path)), np.uint64))
+        waiting: list[Row] = []
+        number = 0
+        for row in self.rows:
+            waiting.append(row)
+            if len(waiting) == self.options.chunk_rows:
+                yield self._chunk(number, waiting)
+                waiting, number = [], number + 1
+        if waiting:
+            yield self._chunk(number, waiting)
+        elif number == 0:
+            names = ", ".join(one.path for one in self.options.inputs)
+            raise InputError("there are no pairs", Place(names), "give a file with source<TAB>target lines")
+
+    def _chunk(self, number: int, rows: list[Row]) -> Chunk:
+        if number == 0 and all(row.reason == "missing-column" for row in rows):
+            what = f"no line has the columns asked for ({rows[0].detail} in line {rows[0].line})"
+            raise InputError(what, Place(rows[0].file), "name the columns of source and target with --columns")
+        digest = blake2b(digest_size=16)
+        entries: list[Entry] = []
+        for at, row in enumerate(rows):
+            facts = (row.split, row.source, row.target, row.others, row.tree, row.reason)
+            digest.update(repr(facts).encode("utf-8", "replace"))
+            entries.extend(self._entries(number * self.options.chunk_rows + at + 1, row))
+        return Chunk(number, len(rows), digest.hexdigest(), self._mark_repeated(entries))
+
+    def _entries(self, number: int, row: Row) -> Iterator[Entry]:
+        """The pairs of a row: itself, and turned round where both directions are asked for."""
+        pair = Entry(number, row.file, row.line, row.split, False, row.source, row.target, tree=row.tree)
+        if row.reason is not None:
+            yield pair._replace(reason=row.reason, detail=row.detail, tree=None)
+            return
+        source, target = normalise(row.source), normalise(row.target)
+        touched = (source != row.source) + 2 * (target != row.target)
+        key = either_way_key(source, target)
+        pair = pair._replace(source=source, target=target, key=key, touched=touched)
+        refused = self._selection.refuse(row, key)
+        if refused is not None:
+            yield pair._replace(reason=refused[0], detail=refused[1])
+            return
+        yield pair
+        if self.options.both_ways:
+            swapped = (touched >> 1) | (touched & 1) << 1
+            yield pair._replace(backwards=True, source=target, target=source, tree=None, touched=swapped)
+
+    def _mark_repeated(self, entries: list[Entry]) -> list[Entry]:
+        """Give identical, repeated and held-out training pairs their reason; dev and test pairs are held out."""
+        held = [entry.key for entry in entries if entry.split != "train" and entry.reason is None]
+        self._held_out.add(np.array(held, np.uint64))
+        places = [at for at, entry in enumerate(entries) if entry.split == "train" and entry.reason is None]
+        excluded = self._held_out.has(np.array([entries[at].key for at in places], np.uint64))
+        kept: list[int] = []
+        for at, is_excluded in zip(places, excluded, strict=True):
+            refused = self._refuse(entries[at], bool(is_excluded))
+            if refused is None:
+                kept.append(at)
+            else:
+                entries[at] = entries[at]._replace(reason=refused[0], detail=refused[1])
+        if not self.options.keep_duplicates:
+            new = self._seen.add(np.array([pair_key(entries[at].source, entries[at].target) for at in kept], np.uint64))
+            for at in (at for at, is_new in zip(kept, new, strict=True) if not is_new):
+                entries[at] = entries[at]._replace(reason="duplicate", detail="the pair was seen before")
+        return entries
+
+    def _refuse(self, entry: Entry, excluded: bool) -> Reason | None:
+        if excluded:
+            return "held-out", "the pair, or its reverse, is in dev, test or an excluded file"
+        if entry.source == entry.target and not self.options.keep_identical:
+            return "identical", "source and target are the same"
+        return None
+
+
+def _excluded_keys(path: str) -> Iterator[int]:
+    """The keys of a file of pairs, in any of the formats with its usual columns."""
+    one = Input(path)
+    with ExitStack() as stack:
+        stream = None if format_of(one) == "corpus" else stack.enter_context(Stream(path))
+        for row in read_input(one, stream, Options(inputs=(one,)), stack):
+            if row.reason is None:
+                yield either_way_key(normalise(row.source), normalise(row.target))

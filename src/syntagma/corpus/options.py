@@ -1,0 +1,163 @@
+"""What `prepare` can be asked for: one frozen value, stored with the corpus, that guards a resumed run.
+
+>>> options = Options(inputs=(Input("pairs.tsv"),), max_words=40)
+>>> Options.from_dict(options.to_dict()) == options
+True
+>>> options.differences(Options(inputs=(Input("pairs.tsv"),)))
+['max_words: 40, now 128']
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Final
+
+from syntagma.errors import ConfigError
+from syntagma.tree import KEPT_LABELS, check_label
+
+SPLITS: Final = ("train", "dev", "test")
+FORMATS: Final = ("tsv", "csv", "jsonl", "parallel", "corpus")
+BRACKETS: Final = "brackets:"
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """A file of pairs, or a file of sources with the file of their targets."""
+
+    path: str
+    target: str | None = None
+    split: str = "train"
+    format: str | None = None  # by the name, where not given
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Everything that decides the bytes of a corpus.  How it is made (engine, workers) is not in here."""
+
+    inputs: tuple[Input, ...]
+    columns: tuple[str, ...] = ()  # source and target: names, or numbers from 0; by the format where not given
+    header: bool = False  # whether a TSV file's first line names its columns
+    where: tuple[str, ...] = ()  # COLUMN=VALUE[,VALUE]: rows with any of these values
+    keep_fraction: tuple[str, ...] = ()  # COLUMN=VALUE:SHARE: of rows with that value only this share
+    both_ways: bool = False
+    tokenized: bool = False  # words are already apart: cut at white space only
+    exclude: tuple[str, ...] = ()  # files of pairs that must not be trained on, in either direction
+    min_words: int = 1
+    max_words: int = 128
+    max_ratio: float | None = None  # of the longer side to the shorter
+    keep_identical: bool = False
+    keep_duplicates: bool = False
+    source_script: str | None = None  # Latin, Han, Cyrillic, ...; several joined by +
+    target_script: str | None = None
+    script_share: float = 0.7  # of the letters that must be of that script
+    parser: str = "neural"  # as `syntagma.parse.base` names them; brackets:FILE for trees aligned with the pairs
+    max_levels: int = 32
+    labels: tuple[str, ...] = KEPT_LABELS
+    label_noise: float = 0.0
+    seed: int = 1
+    vocab_size: int = 8000
+    vocab_sample: int = 250_000  # pairs that the subwords are trained on, evenly spread, at most
+    tokenizer: str | None = None  # a tokenizer.json to use again
+    dev: int = 0  # pairs drawn from the training inputs
+    test: int = 0
+    chunk_rows: int = 5000
+    shard_pairs: int = 50_000
+
+    def __post_init__(self) -> None:
+        for problem, remedy in _problems(self):
+            raise ConfigError(problem, remedy=remedy)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The options as plain JSON values."""
+        plain: dict[str, Any] = json.loads(json.dumps(asdict(self)))
+        return plain
+
+    @staticmethod
+    def from_dict(values: Mapping[str, Any]) -> Options:
+        """The options from plain values; unknown keys are refused."""
+        inputs = tuple(_fill(Input, one) for one in values.get("inputs", ()))
+        options: Options = _fill(Options, {**values, "inputs": inputs})
+        return options
+
+    @property
+    def hash(self) -> str:
+        """The same for equal options."""
+        text = json.dumps(self.to_dict(), sort_keys=True, ensure_ascii=False)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def differences(self, other: Options) -> list[str]:
+        """What `other` has otherwise, for an error message."""
+        mine, theirs = self.to_dict(), other.to_dict()
+        changed = [name for name in mine if mine[name] != theirs[name]]
+        return [name if name == "inputs" else f"{name}: {mine[name]}, now {theirs[name]}" for name in changed]
+
+    @property
+    def trees(self) -> str | None:
+        """The file of trees that is aligned with the rows, where the parser is one."""
+        return self.parser.removeprefix(BRACKETS) if self.parser.startswith(BRACKETS) else None
+
+    def ordered_inputs(self) -> tuple[Input, ...]:
+        """Test, then dev, then training inputs: what must not be trained on is known when training pairs are read."""
+        if self.trees is not None:
+            return self.inputs
+        return tuple(sorted(self.inputs, key=lambda one: -SPLITS.index(one.split)))
+
+
+def _fill(kind: type[Any], values: Mapping[str, Any]) -> Any:
+    known = {field.name for field in fields(kind)}
+    unknown = sorted(set(values) - known)
+    if unknown:
+        raise ConfigError(
+            f"unknown options: {', '.join(unknown)}", remedy=f"the options are: {', '.join(sorted(known))}"
+        )
+    try:
+        return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
+    except TypeError as error:
+        raise ConfigError(f"options are missing or ill-typed ({error})", remedy="give a whole set of options") from None
+
+
+def _problems(options: Options) -> list[tuple[str, str]]:
+    """What contradicts in the options, each with what to do."""
+    found = []
+    if not options.inputs:
+        found.append(("no input was given", "name at least one file of pairs"))
+    for one in options.inputs:
+        if one.split not in SPLITS:
+            found.append((f"{one.split!r} is not a split", "use train, dev or test"))
+        if one.format is not None and one.format not in FORMATS:
+            found.append((f"{one.format!r} is not a format", f"use one of {', '.join(FORMATS)}"))
+    if options.columns and len(options.columns) != 2:
+        found.append((f"{len(options.columns)} columns were given", "give two, such as --columns 0,1"))
+    if options.parser == "brackets" or options.trees == "":
+        found.append(("the parser `brackets` lacks its file", "name it as brackets:FILE"))
+    if options.trees is not None and options.both_ways:
+        found.append(("--both-ways needs trees of both sides, --trees gives one", "leave one of the two out"))
+    if options.trees is not None and any(one.split != "train" for one in options.inputs):
+        found.append(("--trees is aligned with the training pairs only", "use --dev N and --test N instead of --split"))
+    if not 1 <= options.min_words <= options.max_words:
+        found.append(
+            (f"no length is between {options.min_words} and {options.max_words}", "give --min-words <= --max-words")
+        )
+    if options.max_ratio is not None and options.max_ratio < 1:
+        found.append((f"a length ratio of {options.max_ratio} is below 1", "give the longer side's share, such as 3"))
+    for name in ("script_share", "label_noise"):
+        if not 0 <= getattr(options, name) <= 1:
+            found.append((f"{name} is {getattr(options, name)}", "give a ratio between 0 and 1"))
+    if options.label_noise and len(set(options.labels)) < 2:
+        found.append(("one label alone cannot be exchanged for another", "keep two labels or leave out --label-noise"))
+    if not options.labels or len(set(options.labels)) != len(options.labels):
+        found.append(("the labels are none or some twice", "name each label once"))
+    for label in options.labels:
+        check_label(label)
+    for name in ("dev", "test"):
+        if getattr(options, name) < 0 or (getattr(options, name) and any(one.split == name for one in options.inputs)):
+            found.append(
+                (f"--{name} {getattr(options, name)} cannot be", f"give a number, or --split {name}=FILE, not both")
+            )
+    for name in ("chunk_rows", "shard_pairs", "max_levels", "vocab_sample"):
+        if getattr(options, name) < 1:
+            found.append((f"{name} is {getattr(options, name)}", "give a positive number"))
+    return found

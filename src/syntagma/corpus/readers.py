@@ -1,0 +1,300 @@
+"""Rows of pairs out of files: TSV, CSV, JSON lines, parallel files, a prepared corpus; plain, gzip or standard input.
+
+A reader streams.  A row that cannot be used is not dropped but handed on with the reason, so that it can be counted;
+what is wrong with the file as a whole (not there, cut short, a column that its header lacks) is an error.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+from typing import TypeAlias
+
+from syntagma.corpus.options import Input, Options
+from syntagma.errors import InputError, Place
+from syntagma.files import STDIN
+
+Fields: TypeAlias = "dict[str, str]"
+
+_LARGEST_FIELD = 1 << 24
+
+
+@dataclass(slots=True)
+class Row:
+    """One row of an input: its fields by column, or why there are none."""
+
+    file: str
+    line: int
+    split: str
+    source: str = ""
+    target: str = ""
+    others: Fields | None = None  # the columns that the selection asks for
+    tree: str | None = None
+    reason: str | None = None
+    detail: str = ""
+
+
+class Stream:
+    """The decoded lines of a file, and how far it has been read."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.name = "standard input" if path == STDIN else path
+        self._raw: io.BufferedReader | None = None
+
+    def __enter__(self) -> Stream:
+        if self.path == STDIN:
+            self._raw = io.BufferedReader(sys.stdin.buffer)  # type: ignore[arg-type]
+            return self
+        try:
+            self._raw = open(self.path, "rb")
+        except OSError as error:
+            what = f"it cannot be opened ({_reason(error)})"
+            raise InputError(what, Place(self.path), "check the path") from None
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._raw is not None:
+            if self.path == STDIN:
+                self._raw.detach()  # standard input stays open
+            else:
+                self._raw.close()
+
+    def lines(self) -> Iterator[str]:
+        """The lines without their ends; bytes that are not UTF-8 stay as half surrogates, see `is_text`."""
+        assert self._raw is not None
+        packed = self._raw.peek(2)[:2] == b"\x1f\x8b"
+        stream: Iterable[bytes] = gzip.GzipFile(fileobj=self._raw) if packed else self._raw
+        try:
+            for number, raw in enumerate(stream):
+                if number == 0:
+                    raw = raw.removeprefix(b"\xef\xbb\xbf")
+                yield raw.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8", errors="surrogateescape")
+        except (gzip.BadGzipFile, EOFError, OSError) as error:
+            what = f"it cannot be read to its end ({_reason(error)})"
+            raise InputError(what, Place(self.name), "give a whole file") from None
+
+    def share(self) -> float:
+        """How much of the file has been read, between 0 and 1; 0 where that cannot be known."""
+        if self._raw is None or self.path == STDIN:
+            return 0.0
+        size = os.fstat(self._raw.fileno()).st_size
+        return self._raw.tell() / size if size else 1.0
+
+
+def _reason(error: Exception) -> str:
+    return (getattr(error, "strerror", None) or str(error)).lower()
+
+
+def is_text(text: str) -> bool:
+    """Whether a string can be written as UTF-8 and holds no NUL."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return "\0" not in text
+
+
+class Rows:
+    """All rows of the inputs in order, each with its tree where there is a file of trees."""
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.done = 0.0
+        """How much of the inputs has been read, between 0 and 1, as far as that can be known."""
+
+    def __iter__(self) -> Iterator[Row]:
+        rows = self._rows()
+        if self.options.trees is None:
+            return rows
+        return _with_trees(rows, self.options.trees)
+
+    def _rows(self) -> Iterator[Row]:
+        inputs = self.options.ordered_inputs()
+        for number, one in enumerate(inputs):
+            with ExitStack() as stack:
+                stream = stack.enter_context(_opened(one.path))
+                for count, row in enumerate(read_input(one, stream, self.options, stack)):
+                    yield row
+                    if count % 1000 == 0 and stream is not None:
+                        self.done = (number + stream.share()) / len(inputs)
+            self.done = (number + 1) / len(inputs)
+
+
+def check_inputs(options: Options) -> None:
+    """Find a missing file before hours of work."""
+    paths = [path for one in options.inputs for path in (one.path, one.target)]
+    for path in filter(None, (*paths, *options.exclude, options.trees)):
+        if path != STDIN and not os.path.exists(path):
+            raise InputError("there is no such file", Place(path), "check the path")
+
+
+def _opened(path: str) -> AbstractContextManager[Stream | None]:
+    return nullcontext() if path != STDIN and os.path.isdir(path) else Stream(path)
+
+
+def format_of(one: Input) -> str:
+    """The format of an input, by its name where it is not given."""
+    if one.format is not None:
+        return one.format
+    if one.target is not None:
+        return "parallel"
+    if one.path != STDIN and os.path.isdir(one.path):
+        return "corpus"
+    name = one.path.lower().removesuffix(".gz")
+    return {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl"}.get(Path(name).suffix, "tsv")
+
+
+def read_input(one: Input, stream: Stream | None, options: Options, stack: ExitStack) -> Iterator[Row]:
+    """The rows of one input."""
+    kind = format_of(one)
+    wanted = [item.partition("=")[0] for item in (*options.where, *options.keep_fraction)]
+    if wanted and kind in ("corpus", "parallel"):
+        what = "there are no other columns here to select rows by"
+        raise InputError(what, Place(one.path), "leave out --where and --keep-fraction")
+    if kind == "corpus":
+        yield from _corpus(one)
+        return
+    if stream is None:
+        raise InputError("this is a folder, not a file of pairs", Place(one.path), "name a file, or a prepared corpus")
+    if kind == "parallel":
+        if one.target is None:
+            raise InputError("its targets are missing", Place(one.path), "name their file with --target")
+        yield from _parallel(one, stream, stack.enter_context(Stream(one.target)))
+    elif kind == "jsonl":
+        yield from _json_lines(one, stream, options.columns or ("source", "target"), wanted)
+    elif kind == "csv":
+        yield from _csv(one, stream, options.columns or ("source", "target"), wanted)
+    else:
+        yield from _tsv(one, stream, options.columns or ("0", "1"), wanted, options.header)
+
+
+def _tsv(one: Input, stream: Stream, columns: Sequence[str], wanted: Sequence[str], header: bool) -> Iterator[Row]:
+    places: dict[str, int] | None = None
+    for number, line in enumerate(stream.lines(), 1):
+        cells = line.split("\t")
+        if places is None:
+            names = cells if header else [str(at) for at in range(len(cells))]
+            numbers = {str(at): at for at in range(1000)}
+            known = {name: at for at, name in enumerate(cells)} if header else numbers
+            places = _places([*columns, *wanted], known, names, stream.name)
+            if header:
+                continue
+        yield _row(one, number, cells, columns, wanted, places)
+
+
+def _csv(one: Input, stream: Stream, columns: Sequence[str], wanted: Sequence[str]) -> Iterator[Row]:
+    csv.field_size_limit(_LARGEST_FIELD)
+    reader = csv.reader(line + "\n" for line in stream.lines())
+    places: dict[str, int] | None = None
+    while True:
+        line = reader.line_num + 1
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            yield Row(stream.name, line, one.split, reason="bad-csv", detail=str(error))
+            continue
+        if places is None:
+            known = {name: at for at, name in enumerate(cells)}
+            places = _places([*columns, *wanted], known, cells, stream.name)
+        else:
+            yield _row(one, line, cells, columns, wanted, places)
+
+
+def _json_lines(one: Input, stream: Stream, columns: Sequence[str], wanted: Sequence[str]) -> Iterator[Row]:
+    for number, line in enumerate(stream.lines(), 1):
+        try:
+            values = json.loads(line)
+        except (ValueError, RecursionError):
+            reason = "not-json" if is_text(line) else "not-utf-8"
+            yield Row(stream.name, number, one.split, reason=reason, detail=_short(line))
+            continue
+        if not isinstance(values, dict):
+            yield Row(stream.name, number, one.split, reason="not-json", detail="it is not an object")
+            continue
+        found = [name for name in (*columns, *wanted) if isinstance(values.get(name), str | int | float | bool)]
+        cells = [str(values[name]) for name in found]
+        yield _row(one, number, cells, columns, wanted, {name: at for at, name in enumerate(found)})
+
+
+def _parallel(one: Input, sources: Stream, targets: Stream) -> Iterator[Row]:
+    for number, (source, target) in enumerate(zip_longest(sources.lines(), targets.lines()), 1):
+        if source is None or target is None:
+            shorter, longer = (sources, targets) if source is None else (targets, sources)
+            what = f"it ends at line {number - 1}, before {longer.name} does"
+            raise InputError(what, Place(shorter.name), "give two files with as many lines each")
+        yield _row(one, number, [source, target], ("0", "1"), (), {"0": 0, "1": 1})
+
+
+def _corpus(one: Input) -> Iterator[Row]:
+    """The pairs of a prepared corpus with their trees, so that they need not be parsed again."""
+    from syntagma.corpus.store import Corpus
+
+    corpus = Corpus.open(one.path)
+    for name in sorted(corpus.splits, key=lambda split: split == "train"):
+        for number, pair in enumerate(corpus.split(name), 1):
+            yield Row(f"{one.path}/{name}", number, name, pair.source, pair.target, None, str(pair.full))
+
+
+def _places(asked: Sequence[str], known: dict[str, int], names: Sequence[str], file: str) -> dict[str, int]:
+    """Where the columns asked for stand in a row."""
+    for name in asked:
+        if name not in known:
+            there = ", ".join(names) if len(names) <= 20 else f"{len(names)} columns"
+            raise InputError(f"there is no column {name!r}", Place(file), f"the columns are: {there}")
+    return {name: known[name] for name in asked}
+
+
+def _row(
+    one: Input, line: int, cells: Sequence[str], columns: Sequence[str], wanted: Sequence[str], places: dict[str, int]
+) -> Row:
+    name = "standard input" if one.path == STDIN else one.path
+    row = Row(name, line, one.split)
+    missing = [column for column in (*columns, *wanted) if places.get(column, len(cells)) >= len(cells)]
+    if missing:
+        row.reason, row.detail = "missing-column", f"no column {missing[0]}"
+        return row
+    row.source, row.target = (cells[places[column]] for column in columns)
+    if wanted:
+        row.others = {column: cells[places[column]] for column in wanted}
+    for side, text in (("source", row.source), ("target", row.target)):
+        if not is_text(text):
+            row.reason = "nul" if "\0" in text else "not-utf-8"
+            row.detail = f"in the {side}"
+            row.source, row.target = (one.encode("utf-8", "replace").decode() for one in (row.source, row.target))
+        elif not text or text.isspace():
+            row.reason, row.detail = "empty-side", f"the {side}"
+    return row
+
+
+def _with_trees(rows: Iterator[Row], path: str) -> Iterator[Row]:
+    with Stream(path) as stream:
+        lines = stream.lines()
+        for count, row in enumerate(rows):
+            tree = next(lines, None)
+            if tree is None:
+                what = f"it has {count} lines, fewer than there are pairs"
+                raise InputError(what, Place(path), "give a file with the tree of every target, a line each")
+            if not is_text(tree):
+                raise InputError("this line is not UTF-8 text", Place(path, count + 1), "save the file as UTF-8")
+            row.tree = tree
+            yield row
+        if next(lines, "").strip():
+            what = f"it has more trees than there are pairs ({count + 1})"
+            raise InputError(what, Place(path), "give a file with the tree of every target, a line each")
+
+
+def _short(text: str) -> str:
+    text = text.encode("utf-8", "replace").decode()
+    return repr(text if len(text) <= 60 else text[:60] + "...")

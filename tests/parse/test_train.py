@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from syntagma.errors import ConfigError, InputError
+from syntagma.parse.config import from_dict, from_settings, to_dict
+from syntagma.parse.settings import TrainConfig, Trees, encoder_folder, read_data
+from syntagma.parse.train import Trainer
+
+
+class KilledError(Exception):
+    """Ends a run in its middle, as a kill would."""
+
+
+class Fragile(Trainer):
+    """A run that writes a checkpoint after every step, and is killed after some."""
+
+    steps = 7
+
+    def _step(self, *batch: Any) -> torch.Tensor:
+        if self.steps == 0:
+            raise KilledError
+        self.steps -= 1
+        losses = super()._step(*batch)
+        if self.progress.step % 3 == 0:
+            self._save()
+        return losses
+
+
+@pytest.fixture(scope="module")
+def data(treebank: Path) -> Trees:
+    return read_data([treebank], [treebank])
+
+
+def test_a_killed_run_goes_on_to_the_same_weights(data: Trees, tiny_settings: dict[str, Any], tmp_path: Path) -> None:
+    config = from_dict(TrainConfig, tiny_settings | {"epochs": 1.5, "score_every": 5})
+    whole = Trainer(config, data, tmp_path / "whole")
+    figures = whole.run()
+    for _ in range(50):
+        killed = Fragile(config, data, tmp_path / "killed")
+        try:
+            assert killed.run() == figures
+            break
+        except KilledError:
+            assert killed.progress.step < whole.progress.step
+    assert killed.progress.step == whole.progress.step
+    for name, weight in whole.average.items():
+        assert torch.equal(weight, killed.average[name]), name
+    for name in ("model.safetensors", "config.json", "tokenizer.json", "README.md"):
+        assert (whole.model_folder / name).read_bytes() == (killed.model_folder / name).read_bytes()
+    events = [json.loads(line)["event"] for line in (tmp_path / "killed" / "log.jsonl").read_text().splitlines()]
+    assert events[0] == "start"
+    assert "resume" in events
+
+
+def test_the_clock_can_end_a_run(data: Trees, tiny_settings: dict[str, Any], tmp_path: Path) -> None:
+    trainer = Trainer(from_dict(TrainConfig, tiny_settings | {"minutes": 0.005, "save_every": 0.0}), data, tmp_path)
+    assert trainer.run()["sentences"] == 7
+    assert 0.3 <= trainer.progress.seconds < 5
+
+
+def test_training_makes_the_losses_smaller(tiny: Path) -> None:
+    card = (tiny / "README.md").read_text()
+    assert "Trained on 42 gold and 42 silver trees, scored on 7 others." in card
+    row = next(line for line in card.splitlines() if line.startswith("| f1"))
+    assert float(row.split("|")[2]) > 80
+
+
+def test_another_run_is_not_overwritten(data: Trees, tiny_settings: dict[str, Any], tmp_path: Path) -> None:
+    config = from_dict(TrainConfig, tiny_settings | {"epochs": 0.1})
+    Trainer(config, data, tmp_path).run()
+    with pytest.raises(ConfigError, match="a run with other settings is here; give another folder"):
+        Trainer(replace(config, seed=2), data, tmp_path).run()
+
+
+def test_settings_round_trip_and_refuse_what_they_do_not_know() -> None:
+    config = from_settings(TrainConfig, {"epochs": 2.0}, ["seed=7", "variants.lower=0.5", "name=mine"])
+    assert (config.seed, config.variants.lower, config.name, config.epochs) == (7, 0.5, "mine", 2.0)
+    assert from_dict(TrainConfig, json.loads(json.dumps(to_dict(config)))) == config
+    with pytest.raises(ConfigError, match="unknown settings: sed; the settings are: average"):
+        from_settings(TrainConfig, {}, ["sed=7"])
+    with pytest.raises(ConfigError, match="'seed' is no setting; write it as key=value"):
+        from_settings(TrainConfig, {}, ["seed"])
+
+
+def test_missing_data(tmp_path: Path, treebank: Path) -> None:
+    with pytest.raises(InputError, match=r"it holds neither train\.trees nor"):
+        read_data([tmp_path])
+    (tmp_path / "train.trees").write_text("(TOP (NP (NN a)))\n")
+    with pytest.raises(InputError, match=r"no folder holds dev\.trees"):
+        read_data([tmp_path])
+    assert len(read_data([tmp_path, treebank]).gold) == 43
+    with pytest.raises(ConfigError, match="the encoder 'none' is not here"):
+        encoder_folder("none")
+
+
+@pytest.mark.slow
+def test_a_sigkill_at_any_moment_is_survived(tmp_path: Path, treebank: Path, tiny_settings: dict[str, Any]) -> None:
+    config = tiny_settings | {"epochs": 2.0, "save_every": 0.0}
+    (tmp_path / "settings.json").write_text(json.dumps(config))
+    program = (
+        "import json, sys; from syntagma.parse.train import Trainer\n"
+        "from syntagma.parse.settings import TrainConfig, read_data; from syntagma.parse.config import from_dict\n"
+        "config = from_dict(TrainConfig, json.load(open(sys.argv[1])))\n"
+        "Trainer(config, read_data([sys.argv[2]]), sys.argv[3]).run()"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / "settings.json"), str(treebank)]
+    Trainer(from_dict(TrainConfig, config), read_data([treebank]), tmp_path / "whole").run()
+    process = subprocess.Popen([*command, str(tmp_path / "killed")], stderr=subprocess.DEVNULL)
+    while not (tmp_path / "killed" / "checkpoint.safetensors").exists():
+        assert process.poll() is None
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    subprocess.run([*command, str(tmp_path / "killed")], check=True, capture_output=True)
+    weights = [(tmp_path / run / "model" / "model.safetensors").read_bytes() for run in ("whole", "killed")]
+    assert weights[0] == weights[1]
