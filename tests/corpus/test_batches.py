@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from syntagma.corpus.batches import Batches, group, pad
-from syntagma.corpus.store import Example, IdLevel
+from syntagma.corpus.batches import Batches
 
 LENGTHS = st.integers(1, 3).flatmap(lambda k: st.lists(st.tuples(*[st.integers(1, 40)] * k), max_size=60))
 
@@ -53,20 +52,6 @@ def test_padding_is_small() -> None:
     batches = Batches(lengths, 2000, 1)
     padded = sum(len(batch) * lengths[batch].max() for batch in batches.epoch(0))
     assert lengths.sum() / padded > 0.95
-
-
-def test_pad_and_group() -> None:
-    assert pad([]).shape == (0, 0)
-    assert pad([[5], [6, 7]], before=2, after=1, fill=9).tolist() == [[2, 5, 1, 9], [2, 6, 7, 1]]
-    ids = [np.array(row, np.uint16) for row in ([8, 9], [5], [4, 6], [6], [4, 8, 9], [8])]
-    one = Example(ids[0], [IdLevel(ids[1], ids[2]), IdLevel(ids[3], ids[4])], ids[0], ids[0])
-    two = Example(ids[5], [IdLevel(ids[1], ids[4])], ids[5], ids[5])
-    found = group([one, two], source_end=1, infill_start=2, infill_end=1)
-    assert found.sources.tolist() == [[8, 9, 1], [8, 1, 0]]
-    assert found.contexts.tolist() == [[5], [6], [5]]
-    assert found.infills.tolist() == [[2, 4, 6, 1, 0], [2, 4, 8, 9, 1], [2, 4, 8, 9, 1]]
-    assert found.owners.tolist() == [0, 0, 1]
-    assert found.depths.tolist() == [0, 1, 0]
 
 
 def test_a_budget_of_nothing_is_refused() -> None:

@@ -19,7 +19,7 @@ from syntagma.model.config import Architecture
 from syntagma.search import Generator, Output, SearchOptions, Steering
 from syntagma.search.beam import Hypothesis, Sentence
 from syntagma.search.engine import Engine
-from syntagma.search.grammar import Place
+from syntagma.search.grammar import BracketPlace, May, Place
 from syntagma.template import Template, TemplateError
 from syntagma.text import Subwords, split
 from syntagma.tree import Tree
@@ -82,6 +82,20 @@ class TestWellFormed:
             done += 1
         assert done == 2000
 
+    @given(st.integers(2, 40), st.randoms())
+    def test_brackets_always_close_within_their_tokens(self, tokens: int, chance: random.Random) -> None:
+        place = BracketPlace(0, True, tokens)
+        written = 0
+        while True:
+            kind = chance.choice([kind for kind in May if kind & place.may])
+            written += 1
+            if kind is May.END:
+                break
+            place = place.after(kind)
+            assert place.open_brackets >= 0
+        assert place.open_brackets == 0
+        assert written <= tokens
+
     @given(st.integers(1, 6), st.integers(1, 40), st.booleans(), st.randoms())
     def test_the_grammar_always_ends_within_its_tokens(
         self, parts: int, tokens: int, labels: bool, chance: random.Random
@@ -94,7 +108,7 @@ class TestWellFormed:
             written += 1
             if kind.name == "END":
                 break
-            place = place.after(4 if kind.name == "PART" else 9, part=4)
+            place = place.after(kind)
         assert place.parts_left == 0
         assert written <= max(tokens, 2 * parts + 1)
 
@@ -127,7 +141,11 @@ def plain_search(generator: Generator, text: str, options: SearchOptions) -> lis
                     for token in scores.topk(options.beam + 1).indices.tolist():
                         if scores[token] > float("-inf"):
                             ways.append(
-                                (value + scores[token].item(), (*tokens, token), place.after(token, config.part))
+                                (
+                                    value + scores[token].item(),
+                                    (*tokens, token),
+                                    place.after(generator.grammar.kind(token)),
+                                )
                             )
                 inner = sorted(ways, key=lambda way: -way[0])[: options.beam]
             for value, tokens, _ in inner:
@@ -211,7 +229,9 @@ class TestAlgorithm:
                 options = SearchOptions.from_dict({"beam": 3, "max_tokens": 10, "score": score})
                 found = Generator(network, SUBWORDS, options)(TEXTS[0])
                 assert len(found) == 3
-                assert found[0].tree is None
+                for output in found:
+                    assert (output.tree is None) == (architecture == "seq2seq")
+                    assert output.tree is None or "".join(output.tree.words()) == "".join(output.text.split())
                 assert [output.score for output in found] == sorted((o.score for o in found), reverse=True)
 
 

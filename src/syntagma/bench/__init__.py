@@ -1,1 +1,1 @@
-"""Speed side by side with peers: every figure is a ratio measured in one run, because machines differ and are shared."""
+"""Speed side by side with peers: every figure is a ratio measured in one run, because machines are shared."""

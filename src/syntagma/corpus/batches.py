@@ -9,16 +9,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-
-from syntagma.corpus.store import Example
-from syntagma.text.subwords import PAD
 
 Array: TypeAlias = "npt.NDArray[np.int64]"
 
@@ -77,50 +73,3 @@ class Batches:
             costs = longest * np.arange(1, len(longest) + 1)
             bounds.append(start + max(1, int(np.searchsorted(costs, self.budget, side="right"))))
         return bounds
-
-
-def pad(rows: Sequence[npt.ArrayLike], before: int | None = None, after: int | None = None, fill: int = PAD) -> Array:
-    """Rows of ids as (rows, longest), filled up on the right; `before` and `after` are ids put around each row.
-
-    >>> pad([[7, 8], [9]], after=1).tolist()
-    [[7, 8, 1], [9, 1, 0]]
-    """
-    extra = (before is not None) + (after is not None)
-    plain = [np.asarray(row, np.int64) for row in rows]
-    padded = np.full((len(plain), max((len(row) + extra for row in plain), default=0)), fill, np.int64)
-    for number, row in enumerate(plain):
-        start = before is not None
-        padded[number, start : start + len(row)] = row
-        if before is not None:
-            padded[number, 0] = before
-        if after is not None:
-            padded[number, start + len(row)] = after
-    return padded
-
-
-@dataclass(frozen=True, slots=True)
-class Grouped:
-    """Examples with all their levels, padded, so that each source is encoded once."""
-
-    sources: Array  # (sentences, longest source)
-    contexts: Array  # (levels of all sentences, longest context)
-    infills: Array  # (levels of all sentences, longest infill)
-    owners: Array  # (levels of all sentences): the row of `sources` that a level belongs to
-    depths: Array  # (levels of all sentences): 0 for the first level of a sentence
-
-
-def group(
-    examples: Sequence[Example],
-    source_end: int | None = None,
-    infill_start: int | None = None,
-    infill_end: int | None = None,
-) -> Grouped:
-    """The sources, contexts and infills of a batch, padded, with the control ids that the model wants around them."""
-    levels = [(owner, depth, level) for owner, one in enumerate(examples) for depth, level in enumerate(one.levels)]
-    return Grouped(
-        pad([one.source_ids for one in examples], after=source_end),
-        pad([level.context for _, _, level in levels]),
-        pad([level.infill for _, _, level in levels], before=infill_start, after=infill_end),
-        np.array([owner for owner, _, _ in levels], np.int64),
-        np.array([depth for _, depth, _ in levels], np.int64),
-    )

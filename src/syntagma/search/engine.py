@@ -18,7 +18,7 @@ from syntagma.model.batch import check_lengths, pad_rows, stack_contexts
 from syntagma.model.network import Encoded, Network
 from syntagma.model.state import DecoderState
 from syntagma.search.beam import Job, Sentence
-from syntagma.search.grammar import IMPOSSIBLE, Grammar, Place
+from syntagma.search.grammar import IMPOSSIBLE, BracketPlace, Grammar, Place
 from syntagma.search.inner import Group, Row, Way
 from syntagma.search.options import SearchOptions
 
@@ -101,7 +101,13 @@ class Engine:
         # An infill may grow past its tokens by what a template still needs, and by what the user has written.
         reserve = 64 if job.hypothesis.guide is not None else sum(map(len, job.hypothesis.pins.values()))
         longest = min(options.max_tokens, self.network.config.max_positions - 1 - reserve)
-        place = Place.start(job.parts, longest, job.labels) if job.parts else Place(0, 0, longest, False)
+        place: Place | BracketPlace
+        if job.parts:
+            place = Place.start(job.parts, longest, job.labels)
+        elif self.network.config.architecture == "linearised":
+            place = BracketPlace(0, True, longest)
+        else:
+            place = Place(0, 0, longest, labels=False)
         return Row((), 0.0, place, job.hypothesis.guide)
 
     @torch.inference_mode()

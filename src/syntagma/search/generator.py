@@ -198,7 +198,8 @@ class Generator:
                 "no output of this model has the template's shape", remedy="loosen it with '...' or '*'"
             )
         if not self.network.config.guided:
-            return [read_out_plain(hypothesis, self.vocabulary) for hypothesis in sentence.beam]
+            linearised = self.network.config.architecture == "linearised"
+            return [read_out_plain(hypothesis, self.vocabulary, linearised) for hypothesis in sentence.beam]
         return [read_out(hypothesis, steering.start, self.vocabulary) for hypothesis in sentence.beam]
 
     @staticmethod

@@ -62,11 +62,41 @@ class Place(NamedTuple):
         """Whether the tokens left only just suffice to end what is open and to open and fill what is still to come."""
         return self.tokens_left <= 2 * self.parts_left + 1
 
-    def after(self, token: int, part: int) -> Place:
-        """Where a row stands once it has written `token`."""
-        if token == part:
+    def after(self, what: May) -> Place:
+        """Where a row stands once it has written a token of that kind."""
+        if what is May.PART:
             return Place(self.parts_left - 1, 0, self.tokens_left - 1, self.labels)
         return Place(self.parts_left, self.written + 1, self.tokens_left - 1, self.labels)
+
+
+class BracketPlace(NamedTuple):
+    """Where a row stands in a bracketed tree, which the linearised baseline writes: a label opens, `<c>` closes.
+
+    `open_brackets` are not closed yet, the innermost is `empty` or not, and `tokens_left` tokens may follow.
+    """
+
+    open_brackets: int
+    empty: bool
+    tokens_left: int
+
+    @property
+    def may(self) -> May:
+        """What may come next here."""
+        closing = May.PART if self.open_brackets else May.END
+        if self.must_close:
+            return closing if not self.empty else May.WORDS
+        inside = May.WORDS | May.LABELS if self.tokens_left > self.open_brackets + 4 else May.WORDS
+        return inside if self.empty else inside | closing
+
+    @property
+    def must_close(self) -> bool:
+        """Whether the tokens left only just suffice to close what is open."""
+        return self.tokens_left <= self.open_brackets + 1 + self.empty
+
+    def after(self, what: May) -> BracketPlace:
+        """Where a row stands once it has written a token of that kind."""
+        change = {May.LABELS: 1, May.PART: -1}.get(what, 0)
+        return BracketPlace(self.open_brackets + change, what is May.LABELS, self.tokens_left - 1)
 
 
 class Grammar:
@@ -85,10 +115,11 @@ class Grammar:
                     table[row, ids] = 0.0
         self._table = table
 
-    def mask(self, places: Sequence[Place], guides: Sequence[Guide | None]) -> Tensor:
+    def mask(self, places: Sequence[Place | BracketPlace], guides: Sequence[Guide | None]) -> Tensor:
         """What to add to the scores [N, V] of rows at these places, under hard control where there is a guide."""
         kinds = [
-            _under_guide(place, guide) if guide else place.may for place, guide in zip(places, guides, strict=True)
+            _under_guide(place, guide) if guide is not None and isinstance(place, Place) else place.may
+            for place, guide in zip(places, guides, strict=True)
         ]
         mask = self._table[torch.tensor(kinds, dtype=torch.long)]
         for row, (place, guide) in enumerate(zip(places, guides, strict=True)):
@@ -97,9 +128,16 @@ class Grammar:
                 mask[row, [at for name, at in self.label_ids.items() if name not in allowed]] = IMPOSSIBLE
         return mask
 
-    def closing(self, place: Place) -> int:
+    def kind(self, token: int) -> May:
+        """What a token is."""
+        if token == self.config.part:
+            return May.PART
+        return May.LABELS if token in self.names else May.WORDS
+
+    def closing(self, place: Place | BracketPlace) -> int:
         """The token that ends the open part."""
-        return self.config.part if place.parts_left else self.config.end
+        more = place.parts_left if isinstance(place, Place) else place.open_brackets
+        return self.config.part if more else self.config.end
 
     def follow(self, guide: Guide | None, token: int) -> Guide | None:
         """The guide after a token."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from syntagma.search.beam import Candidate, Job
-from syntagma.search.grammar import Grammar, Place
+from syntagma.search.grammar import BracketPlace, Grammar, Place
 from syntagma.search.wishes import bank
 from syntagma.template import Guide
 
@@ -23,7 +23,7 @@ class Row:
 
     tokens: Ids
     score: float
-    place: Place
+    place: Place | BracketPlace
     guide: Guide | None = None
     forced: Ids = ()
     pinned: bool = False
@@ -114,9 +114,9 @@ class Group:
         return sentence.wishes.complete(row.tokens, tuple(self.job.hypothesis.context.ids))
 
     def _extend(self, row: Row, way: Way, grammar: Grammar) -> Row:
-        place = row.place.after(way.token, grammar.config.part)
+        place = row.place.after(grammar.kind(way.token))
         forced, pinned = row.forced[1:], row.pinned
-        if way.token == grammar.config.part:
+        if way.token == grammar.config.part and isinstance(place, Place):
             forced = self.job.hypothesis.pins.get(self.job.parts - place.parts_left, ())
             pinned = bool(forced)
         guide = grammar.follow(row.guide, way.token)

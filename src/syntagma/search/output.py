@@ -6,11 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from syntagma.levels import PART, Level, MalformedInfill, Token, Tokens, expand, show, tree_of
+from syntagma.levels import PART, Level, MalformedInfill, Token, Tokens, expand, is_label, show, tree_of
 from syntagma.search.beam import Hypothesis
 from syntagma.text.vocabulary import Vocabulary
 from syntagma.text.words import Word
 from syntagma.tree import ROOT, Tree
+from syntagma.tree.node import CLOSE, escape
 
 UNREADABLE = Word("\N{REPLACEMENT CHARACTER}")
 """Stands for a part whose bytes spell no word, which only an untrained model writes."""
@@ -95,9 +96,24 @@ def read_out(hypothesis: Hypothesis, first: Tokens, vocabulary: Vocabulary) -> O
     return Output(text, hypothesis.score, tree_of(levels) if levels else Tree(ROOT, context), tuple(trace))
 
 
-def read_out_plain(hypothesis: Hypothesis, vocabulary: Vocabulary) -> Output:
-    """The output of a baseline: text alone."""
-    return Output(vocabulary.decode(hypothesis.context.ids), hypothesis.score, None, ())
+def read_out_plain(hypothesis: Hypothesis, vocabulary: Vocabulary, linearised: bool) -> Output:
+    """The output of a baseline: text alone, or with the tree that it spells in brackets."""
+    ids = hypothesis.context.ids
+    tree = _bracketed(vocabulary.decode_tokens(ids)) if linearised else None
+    return Output(vocabulary.decode(ids), hypothesis.score, tree, ())
+
+
+def _bracketed(tokens: Iterable[Token]) -> Tree:
+    """The tree of tokens in which a label opens a constituent and `<c>` closes it."""
+    walk = ["(" + ROOT]
+    for token in tokens:
+        if token is PART:
+            if walk[-1][0] == "(":
+                walk.append(UNREADABLE.text)
+            walk.append(CLOSE)
+        else:
+            walk.append("(" + token.name if is_label(token) else escape(token.text))
+    return Tree.from_walk([*walk, CLOSE])
 
 
 def words_as_text(tokens: Iterable[Token]) -> Tokens:

@@ -186,10 +186,10 @@ class Tree:
 
 # Slots are written once, past `Tree.__setattr__`, and only here.
 _new = object.__new__
-_set_walk = Tree._walk.__set__  # type: ignore[attr-defined]
-_set_start = Tree._start.__set__  # type: ignore[attr-defined]
-_set_stop = Tree._stop.__set__  # type: ignore[attr-defined]
-_set_ends = Tree._ends.__set__  # type: ignore[attr-defined]
+_set_walk = Tree._walk.__set__  # type: ignore[attr-defined,misc]
+_set_start = Tree._start.__set__  # type: ignore[attr-defined,misc]
+_set_stop = Tree._stop.__set__  # type: ignore[attr-defined,misc]
+_set_ends = Tree._ends.__set__  # type: ignore[attr-defined,misc]
 
 
 def _fill(tree: Tree, walk: Walk, start: int, stop: int, ends: list[int]) -> Tree:
