@@ -1,0 +1,39 @@
+"""`syntagma distill`: a corpus whose targets a teacher writes."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this file to `app`."""
+    app.command("distill")(distill)
+
+
+def distill(
+    data: Annotated[Path, typer.Argument(help="The prepared corpus whose training sources the teacher shall rewrite.")],
+    teacher: Annotated[str, typer.Option(help="The teacher: a model folder, a bundled name, or a hub id.")],
+    out: Annotated[
+        Path, typer.Option(help="The folder of the new corpus; run the same command to go on after a stop.")
+    ],
+    beam: Annotated[int | None, typer.Option(min=1, help="The teacher's beam.  [default: the model's, 5]")] = None,
+    score: Annotated[str | None, typer.Option(help="sum or mean of log-probabilities.")] = None,
+    batch: Annotated[int, typer.Option("--batch-size", min=1, help="Sources searched at once.")] = 32,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes that parse the result.")] = None,
+) -> None:
+    """Make a corpus for sequence-level distillation: a teacher model writes the targets of the training sources."""
+    from syntagma.corpus import Corpus
+    from syntagma.distillation import check_output, teacher_for
+    from syntagma.distillation import distill as run
+
+    check_output(out, data)
+
+    def told(done: int, total: int) -> None:
+        print(f"syntagma: the teacher has written {done:,} of {total:,} targets", file=sys.stderr)
+
+    corpus = run(teacher_for(teacher, beam, score), Corpus.open(data), out, batch=batch, workers=workers, told=told)
+    print(f"syntagma: {len(corpus.split('train')):,} training pairs in {out}", file=sys.stderr)

@@ -1,0 +1,128 @@
+"""Sequence-level knowledge distillation (Kim and Rush 2016), as the paper uses it for translation.
+
+A teacher writes the targets of a corpus's training sources anew; the result is parsed and prepared like any corpus,
+with the same vocabulary, and the dev and test pairs as they were.  Both steps go on where they were stopped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+
+from syntagma.corpus import Corpus, Options, prepare
+from syntagma.corpus.options import Input
+from syntagma.errors import ConfigError, InputError, Place, SyntagmaError
+from syntagma.files import write_whole
+from syntagma.search import Generator
+
+PAIRS = "pairs"
+"""The folder inside the result where the teacher's pairs are written."""
+
+
+def distill(
+    teacher: Generator,
+    corpus: Corpus,
+    out: Path,
+    *,
+    batch: int = 32,
+    workers: int | None = None,
+    told: Callable[[int, int], None] = lambda done, total: None,
+) -> Corpus:
+    """A corpus of the teacher's outputs in `out`; `told` hears how many sources are done, of how many."""
+    pairs = out.with_name(out.name + "." + PAIRS)
+    pairs.mkdir(parents=True, exist_ok=True)
+    _check_same_run(pairs, teacher, corpus)
+    _write_targets(teacher, corpus, pairs / "train.tsv", batch, told)
+    inputs = [Input(str(pairs / "train.tsv"))]
+    for name in ("dev", "test"):
+        if name in corpus.splits:
+            _copy_split(corpus, name, pairs / f"{name}.tsv")
+            inputs.append(Input(str(pairs / f"{name}.tsv"), split=name))
+    old = corpus.options
+    options = Options(
+        inputs=tuple(inputs),
+        max_words=old.max_words,
+        keep_identical=True,  # a teacher may copy, and the student shall learn what it does
+        keep_duplicates=old.keep_duplicates,
+        parser="neural" if old.trees is not None else old.parser,
+        max_levels=old.max_levels,
+        labels=old.labels,
+        seed=old.seed,
+        tokenizer=str(corpus.folder / "tokenizer.json"),
+    )
+    return prepare(options, out, workers=workers)
+
+
+def _check_same_run(pairs: Path, teacher: Generator, corpus: Corpus) -> None:
+    """Refuse to mix the outputs of two teachers or two searches in one file."""
+    mine = f"{teacher.vocabulary.fingerprint} {corpus.fingerprint} {len(corpus.split('train'))} {teacher.defaults}\n"
+    note = pairs / "run.txt"
+    if note.exists():
+        if note.read_text(encoding="utf-8") != mine:
+            what = "another teacher, corpus or search began this distillation"
+            raise ConfigError(what, Place(str(pairs)), "give another --out, or remove that folder")
+        return
+    with write_whole(note) as stream:
+        stream.write(mine)
+
+
+def _write_targets(
+    teacher: Generator, corpus: Corpus, path: Path, batch: int, told: Callable[[int, int], None]
+) -> None:
+    """A line `source<TAB>output` for each training pair, in order; goes on after the last whole line."""
+    if path.exists():
+        return
+    part = path.with_suffix(".part")
+    done = _whole_lines(part)
+    split = corpus.split("train")
+    sources: list[str] = []
+
+    def waiting() -> Iterator[str]:
+        for pair in islice(iter(split), done, None):
+            sources.append(pair.source)
+            yield pair.source
+
+    with open(part, "ab") as stream:
+        for number, found in enumerate(teacher.stream(waiting(), batch=batch), done + 1):
+            source = sources.pop(0)
+            text = "" if isinstance(found, SyntagmaError) or not found else " ".join(found[0].text.split())
+            stream.write(f"{source}\t{text}\n".encode())  # an empty target is a reject of `prepare`, with its line
+            if number % 100 == 0:
+                stream.flush()
+                told(number, len(split))
+    part.rename(path)
+    told(len(split), len(split))
+
+
+def _whole_lines(part: Path) -> int:
+    """How many lines an interrupted run wrote; what it began and did not finish is cut off."""
+    if not part.exists():
+        return 0
+    data = part.read_bytes()
+    whole = data.rfind(b"\n") + 1
+    with open(part, "r+b") as stream:
+        stream.truncate(whole)
+    return data[:whole].count(b"\n")
+
+
+def _copy_split(corpus: Corpus, name: str, path: Path) -> None:
+    if path.exists():
+        return
+    with write_whole(path) as stream:
+        for pair in corpus.split(name):
+            stream.write(f"{pair.source}\t{pair.target}\n")
+
+
+def teacher_for(name: str, beam: int | None, score: str | None) -> Generator:
+    """The teacher model, with the beam that it shall use."""
+    generator = Generator.from_pretrained(name)
+    given = {"beam": beam, "score": score}
+    generator.defaults = generator.defaults.changed({key: value for key, value in given.items() if value is not None})
+    return generator
+
+
+def check_output(out: Path, corpus: Path) -> None:
+    """The result must not overwrite the corpus it is made from."""
+    if out.resolve() == corpus.resolve():
+        raise InputError("the result would overwrite its corpus", Place(str(out)), "give another --out")

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from search_models import random_model
+from syntagma.corpus import Corpus, Options, prepare
+from syntagma.corpus.options import Input
+from syntagma.distillation import distill, teacher_for
+from syntagma.errors import SyntagmaError
+from syntagma.model.storage import save_pretrained
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+SENTENCES = ["I ate an apple", "He can not go", "She made a mistake", "We like it", "They saw a dog", "You read books"]
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Corpus:
+    """A corpus with trees from a file, so that no parser is needed to make it."""
+    rows, trees = [], []
+    for number in range(24):
+        words = [*SENTENCES[number % 6].split(), f"x{number}"]
+        rows.append(f"{' '.join(reversed(words))}\t{' '.join(words)}\n")
+        trees.append(f"(TOP (S (NP (PRP {words[0]})) (VP {' '.join(f'(X {word})' for word in words[1:])})))\n")
+    (tmp_path / "pairs.tsv").write_text("".join(rows))
+    (tmp_path / "trees").write_text("".join(trees))
+    options = Options(
+        inputs=(Input(str(tmp_path / "pairs.tsv")),), parser=f"brackets:{tmp_path / 'trees'}", vocab_size=320, dev=4
+    )
+    return prepare(options, tmp_path / "corpus", workers=1)
+
+
+@pytest.fixture
+def teacher(tmp_path: Path, corpus: Corpus) -> Path:
+    network = random_model(corpus.subwords, 2, "seq2seq")
+    about = {"search": {"beam": 2, "max_tokens": 8, "score": "mean"}}
+    save_pretrained(tmp_path / "teacher", network, corpus.subwords, "# A teacher\n", about=about)
+    return tmp_path / "teacher"
+
+
+def test_the_teachers_outputs_become_a_corpus_and_a_stop_costs_nothing(
+    syntagma: Run, corpus: Corpus, teacher: Path, tmp_path: Path
+) -> None:
+    syntagma("distill", corpus.folder, "--teacher", teacher, "--out", "student", "--workers", "1")
+    made = Corpus.open(tmp_path / "student")
+    assert made.fingerprint == corpus.fingerprint
+    assert [pair.target for pair in made.split("dev")] == [pair.target for pair in corpus.split("dev")]
+    expected = [found[0].text for found in teacher_for(str(teacher), None, None).stream(
+        [pair.source for pair in corpus.split("train")]
+    ) if isinstance(found, list)]  # fmt: skip
+    lines = (tmp_path / "student.pairs" / "train.tsv").read_text().splitlines()
+    assert [line.split("\t")[1] for line in lines] == [" ".join(text.split()) for text in expected]
+
+    again = tmp_path / "again.pairs"
+    again.mkdir()
+    (again / "run.txt").write_text((tmp_path / "student.pairs" / "run.txt").read_text())
+    (again / "train.part").write_text("\n".join(lines[:7]) + "\n" + lines[7][:3])
+    distill(teacher_for(str(teacher), None, None), corpus, tmp_path / "again", workers=1)
+    assert (again / "train.tsv").read_text() == "\n".join(lines) + "\n"
+
+
+def test_two_teachers_do_not_mix(corpus: Corpus, teacher: Path, tmp_path: Path) -> None:
+    (tmp_path / "out.pairs").mkdir()
+    (tmp_path / "out.pairs" / "run.txt").write_text("another\n")
+    with pytest.raises(SyntagmaError, match="another teacher, corpus or search"):
+        distill(teacher_for(str(teacher), None, None), corpus, tmp_path / "out")
