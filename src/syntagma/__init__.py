@@ -1,6 +1,6 @@
 """Syntagma: text generated from the root of a syntax tree down.
 
-    from syntagma import Generator, Parser
+from syntagma import Generator, Parser
 """
 
 from typing import TYPE_CHECKING, Any

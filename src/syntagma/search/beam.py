@@ -62,7 +62,8 @@ class Job:
     hypothesis: Hypothesis
     parts: int
     labels: bool
-    found: list[Candidate] | None = None
+    grown: list[Hypothesis] | None = None
+    """The contexts that its infills grow, once it is done."""
 
     def bound(self, score: float) -> float:
         """The best score that the next context can have if its infill scores at most `score`."""
@@ -99,6 +100,7 @@ class Sentence:
         copies = self.options.beam if self.options.sample else 1
         self.beam = [replace(self.start, sample=number) for number in range(copies)]
         self._labels = frozenset(self.config.labels)
+        self._threshold: float | None = None
 
     @property
     def most_reward(self) -> float:
@@ -146,13 +148,20 @@ class Sentence:
 
         Only what is certain to compete counts: finished hypotheses, and the infills of jobs that are done.
         """
-        best: dict[Ids, float] = {}
-        for candidate in self._competitors():
-            key = tuple(candidate.context.ids)
-            best[key] = max(candidate.score, best.get(key, candidate.score))
-        if len(best) < self.options.beam:
-            return float("-inf")
-        return sorted(best.values(), reverse=True)[self.options.beam - 1]
+        if self._threshold is None:
+            best: dict[Ids, float] = {}
+            for hypothesis in self._competitors():
+                key = tuple(hypothesis.context.ids)
+                best[key] = max(hypothesis.score, best.get(key, hypothesis.score))
+            enough = len(best) >= self.options.beam
+            self._threshold = sorted(best.values())[-self.options.beam] if enough else float("-inf")
+        return self._threshold
+
+    def complete(self, job: Job, found: Iterable[Candidate]) -> bool:
+        """Take a job's infills; whether it was the last job of this depth."""
+        job.grown = list(self._grown(job, found))
+        self._threshold = None
+        return all(other.grown is not None for other in self.jobs)
 
     def advance(self) -> None:
         """Once every job is done: the beam of the next depth.  Equal contexts are merged, the better one stays."""
@@ -168,6 +177,7 @@ class Sentence:
         if self.remember:
             self.rounds.append((kept, self.dropped))
         self.jobs = []
+        self._threshold = None
         self.levels = None if self.levels is None else self.levels - 1
         if self.on_level is not None:
             self.on_level(self)
@@ -198,12 +208,12 @@ class Sentence:
         waiting = {id(job.hypothesis) for job in self.jobs}
         yield from (hypothesis for hypothesis in self.beam if id(hypothesis) not in waiting)
         for job in self.jobs:
-            yield from self._grown(job)
+            yield from job.grown or ()
 
-    def _grown(self, job: Job) -> Iterable[Hypothesis]:
+    def _grown(self, job: Job, infills: Iterable[Candidate]) -> Iterator[Hypothesis]:
         """The contexts that a job's infills grow."""
         depth = job.hypothesis.depth + 1
-        for found in job.found or ():
+        for found in infills:
             if not self.config.guided:
                 marks = [0] * len(found.tokens)
                 yield Hypothesis(

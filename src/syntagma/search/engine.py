@@ -65,9 +65,8 @@ class Engine:
             state, groups = self._step(state, groups)
             ready = []
             for group in [group for group in groups if not group.rows]:
-                group.job.found = group.finished
                 sentence = group.job.sentence
-                if all(job.found is not None for job in sentence.jobs):
+                if sentence.complete(group.job, group.finished):
                     sentence.advance()
                     ready.append(sentence)
             groups = [group for group in groups if group.rows]
