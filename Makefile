@@ -14,13 +14,13 @@ test: check
 	$(BIN)/python -m pytest -q
 
 check: $(VENV)/test.stamp
-	$(BIN)/ruff format --check -q
-	$(BIN)/ruff check -q
+	$(BIN)/ruff format --check -q src tests
+	$(BIN)/ruff check -q src tests
 	$(BIN)/mypy
 
 format: $(VENV)/test.stamp
-	$(BIN)/ruff format
-	$(BIN)/ruff check --fix
+	$(BIN)/ruff format src tests
+	$(BIN)/ruff check --fix src tests
 
 $(VENV)/demo.stamp: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
