@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from syntagma import engines as engines_module
 from syntagma.corpus import Corpus, Input, Options, prepare
-from syntagma.corpus import engines as engines_module
 from syntagma.corpus.chunks import Parsing
 from syntagma.corpus.folder import locked
 from syntagma.errors import ConfigError, InputError, SyntagmaError

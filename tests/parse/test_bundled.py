@@ -82,6 +82,6 @@ def test_gold_trees_of_all_kinds(parser: Parser, shared: Path) -> None:
 def test_the_bench_has_its_rows(parser: Parser) -> None:
     from syntagma.bench import parse as bench
 
-    rows = list(bench.run(memory=False, threads=1, count=16))
+    rows = list(bench.run(quick=True, threads=1, count=16))
     assert [row.unit for row in rows] == ["ms", "sentences/s", "ms"]
     assert all(row.ours > 0 for row in rows)

@@ -30,23 +30,23 @@ _SENTENCES = (
 
 
 def run(
-    text: Path | None = None,
+    data: Path | None = None,
     *,
+    quick: bool = False,
     parser: str = "parser-en",
     threads: int = 2,
-    memory: bool = True,
     count: int = COUNT,
 ) -> Iterator[Row]:
     """Rows for batches of 12-word sentences, one sentence, and the peak memory of a sentence of 300 words.
 
-    `text` is a file of sentences, a sentence a line, of which those of 12 words are taken.
+    `data` is a file of sentences, a sentence a line, of which those of 12 words are taken.
     """
     import torch
 
     from syntagma.parse import load_parser
     from syntagma.parse.memory import keep_freed_memory
 
-    sentences = _sentences(text, count)
+    sentences = _sentences(data, count)
     keep_freed_memory()
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
@@ -61,7 +61,7 @@ def run(
     rate = len(sentences) / batched
     yield _target(f"parse {LENGTH}-word sentences in batches, {threads} threads", rate, "sentences/s")
     yield _target(f"parse one {LENGTH}-word sentence", 1000 * single, "ms")
-    if memory:
+    if not quick:
         short, long = (_peak_megabytes(parser, length) for length in (LENGTH, 300))
         yield Row("peak memory of a sentence of 300 words", long, "MB", f"of {LENGTH} words", short, short / long)
 

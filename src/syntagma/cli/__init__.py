@@ -11,7 +11,7 @@ import sys
 
 import typer
 
-from syntagma.cli import bench, convert, distill, evaluate, generate, levels, parse, prepare
+from syntagma.cli import bench, convert, distill, evaluate, generate, levels, parse, prepare, train
 from syntagma.errors import SyntagmaError
 
 app = typer.Typer(
@@ -22,7 +22,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
-for family in (parse, levels, prepare, distill, generate, evaluate, convert, bench):
+for family in (parse, levels, prepare, train, distill, generate, evaluate, convert, bench):
     family.register(app)
 
 

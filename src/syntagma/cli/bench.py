@@ -22,6 +22,8 @@ class Bench(StrEnum):
 
     core = "core"
     metrics = "metrics"
+    parse = "parse"
+    train = "train"
 
 
 def register(app: typer.Typer) -> None:
@@ -33,7 +35,7 @@ def bench(
     name: Annotated[Bench, typer.Argument(help="What to measure.")] = Bench.core,
     data: Annotated[
         Path | None,
-        typer.Option(help="Real data instead of made-up: core wants trees, metrics source<TAB>target lines."),
+        typer.Option(help="Real data instead of made-up: core: trees; parse: sentences; metrics: source<TAB>target."),
     ] = None,
     quick: Annotated[bool, typer.Option(help="Leave out what takes minutes.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a row.")] = False,

@@ -75,6 +75,8 @@ def generate(
     int8: Annotated[
         bool, typer.Option("--int8", help="Int8 weights: faster on a CPU, nearly the same scores.")
     ] = False,
+    engine: Annotated[str, typer.Option(help="local, or ray (extra: ray).")] = "local",
+    workers: Annotated[int, typer.Option(min=1, help="Processes, or Ray actors.")] = 1,
     threads: Annotated[int | None, typer.Option(min=1, help="CPU threads.  [default: all cores]")] = None,
     out: Annotated[Path | None, typer.Option(help="Write here instead of standard output.")] = None,
     resume: Annotated[
@@ -103,8 +105,13 @@ def generate(
     from syntagma.search import Generator
 
     generator = Generator.from_pretrained(model, int8=int8)
-    steering = generator.steering(template, exemplar, exemplar_depth, control.value, start, must or (), must_not or ())
-    settings = generator.defaults.changed(options | {"beam": max(options.get("beam", generator.defaults.beam), nbest)})
+    wishes: dict[str, Any] = {
+        "template": template, "exemplar": exemplar, "exemplar_depth": exemplar_depth, "control": control.value,
+        "start": start, "must": must or (), "must_not": must_not or (),
+    }  # fmt: skip
+    steering = generator.steering(**wishes)
+    options["beam"] = max(options.get("beam", generator.defaults.beam), nbest)
+    settings = generator.defaults.changed(options)
     if explain is not None:
         _explain(generator, texts or [], steering, settings.to_dict(), explain)
     lines = iter(texts) if texts else scan_lines(source)
@@ -119,7 +126,12 @@ def generate(
 
     failed = 0
     with _target(out, done) as stream:
-        results = generator.stream(remembered(), steering=steering, options=settings, batch=batch)
+        if engine == "local" and workers == 1:
+            results = generator.stream(remembered(), steering=steering, options=settings, batch=batch)
+        else:
+            from syntagma.search.spread import Work, spread
+
+            results = spread(Work(model, options, wishes, int8, batch), remembered(), engine, workers)
         for number, found in enumerate(results, done + 1):
             stream.write(printer.record(seen.pop(0), found))
             stream.flush()

@@ -28,13 +28,13 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from syntagma import __version__
 from syntagma.corpus.chunks import Parsing, Summary
-from syntagma.corpus.engines import run, session
 from syntagma.corpus.folder import WORK, StaleWork, claim, locked, remove
 from syntagma.corpus.intake import ROW_REASONS, Chunk, Intake
 from syntagma.corpus.options import SPLITS, Options
 from syntagma.corpus.readers import check_inputs, format_of
 from syntagma.corpus.shards import Drawn, Sharding, ShardJob, chunk_path, draw_splits, plan_shards, spaced
 from syntagma.corpus.store import FORMAT, Corpus
+from syntagma.engines import run, session
 from syntagma.errors import ConfigError, InputError, Place
 from syntagma.files import write_whole
 from syntagma.text import Subwords, Word, split

@@ -1,0 +1,82 @@
+"""`syntagma train`: a model from a prepared corpus."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from syntagma.train.config import TrainConfig
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this file to `app`."""
+    app.command("train")(train)
+
+
+def train(
+    out: Annotated[Path, typer.Option(help="The run's folder; a run that is there goes on. The model ends up in it.")],
+    settings: Annotated[
+        list[str] | None, typer.Argument(help="key=value, of training or of the network.", show_default=False)
+    ] = None,
+    data: Annotated[Path | None, typer.Option(help="A prepared corpus.", show_default=False)] = None,
+    preset: Annotated[str | None, typer.Option(help="The size: tiny, small or base.", show_default=False)] = None,
+    config: Annotated[Path | None, typer.Option(help="Settings in a JSON or YAML file.", show_default=False)] = None,
+    minutes: Annotated[
+        float | None, typer.Option(help="Plan the run to end in so many minutes.", show_default=False)
+    ] = None,
+    tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also log for TensorBoard.")] = False,
+    profile: Annotated[bool, typer.Option("--profile", help="Only measure where the time of a step goes.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing on stderr but errors.")] = False,
+) -> None:
+    """Train a model; run the same command again after a stop or a kill and it goes on, to the same weights.
+
+    Example: syntagma train --preset small --data corpora/tatoeba --out runs/small --minutes 150 lr=5e-4 dropout=0.2
+    """
+    given = {"data": None if data is None else str(data), "preset": preset, "minutes": minutes}
+    chosen = _config(out, config, {name: value for name, value in given.items() if value is not None}, settings or [])
+    if profile:
+        _show_shares(chosen, out)
+        return
+    from syntagma.train.run import train as run
+
+    result = run(chosen, out, command=_command(), quiet=quiet, tensorboard=tensorboard)
+    if result.signal is not None:
+        raise typer.Exit(128 + result.signal)
+    if result.main:
+        print(
+            json.dumps({"model": str(out), "steps": result.step, "seconds": round(result.seconds, 1), **result.figures})
+        )
+
+
+def _command() -> str:
+    """The command as a model card tells it: without the folders of this machine."""
+    return shlex.join(["syntagma", *(Path(one).name if Path(one).is_absolute() else one for one in sys.argv[1:])])
+
+
+def _config(out: Path, file: Path | None, given: dict[str, Any], settings: list[str]) -> TrainConfig:
+    """The settings of the file, the options and the arguments, in that order; those of the run where there are none."""
+    from syntagma.config import parse_overrides, read_mapping
+    from syntagma.errors import ConfigError
+    from syntagma.train.config import TrainConfig
+
+    values = given | parse_overrides(settings)
+    if file is None and not values and (out / "train.json").is_file():
+        return TrainConfig.load(out / "train.json")
+    if file is not None:
+        values = read_mapping(file) | values
+    if "data" not in values:
+        raise ConfigError("no corpus was given", remedy="name one with --data, made by `syntagma prepare`")
+    return TrainConfig.from_dict(values)
+
+
+def _show_shares(config: TrainConfig, out: Path) -> None:
+    from syntagma.train.run import profile
+
+    for part, share in profile(config, out).items():
+        print(f"{part}\t{100 * share:.1f}%")

@@ -1,0 +1,58 @@
+"""Generation on several processes or machines: the same outputs in the same order, whoever makes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from syntagma.engines import run, session
+from syntagma.errors import SyntagmaError
+from syntagma.search.generator import Generator
+from syntagma.search.output import Output
+
+CHUNK = 64
+"""Texts that a worker takes at once."""
+
+Found = list[Output] | SyntagmaError
+
+
+@dataclass
+class Work:
+    """What a worker does with a chunk of texts; it loads the model once, when it first needs it."""
+
+    model: str
+    options: dict[str, Any] = field(default_factory=dict)
+    """Of `SearchOptions`."""
+    steering: dict[str, Any] = field(default_factory=dict)
+    """The arguments of `Generator.steering`."""
+    int8: bool = False
+    batch: int = 32
+
+    def __call__(self, texts: list[str | SyntagmaError]) -> list[Found]:
+        """The hypotheses of each text, or what was wrong with it."""
+        generator = self._generator()
+        steering = generator.steering(**self.steering)
+        options = generator.defaults.changed(self.options)
+        return list(generator.stream(texts, steering=steering, options=options, batch=self.batch))
+
+    def _generator(self) -> Generator:
+        loaded: Generator | None = self.__dict__.get("_loaded")
+        if loaded is None:
+            loaded = self.__dict__["_loaded"] = Generator.from_pretrained(self.model, int8=self.int8)
+        return loaded
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_loaded"}
+
+
+def spread(
+    work: Work, texts: Iterable[str | SyntagmaError], engine: str = "local", workers: int = 1
+) -> Iterator[Found]:
+    """The results for all texts, in order; with `ray` the texts are held in memory, a chunk a job."""
+    waiting = iter(texts)
+    chunks = iter(lambda: list(islice(waiting, CHUNK)), [])
+    with session(engine, workers):
+        for found in run(engine, work, chunks, workers):
+            yield from found

@@ -1,0 +1,151 @@
+"""How a model is trained: one frozen value, kept in the run's `train.json`.
+
+>>> TrainConfig.from_dict({"data": "corpus", "preset": "tiny", "lr": 0.01, "width": 16}).model
+{'width': 16}
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal, Self
+
+from syntagma.config import Settings
+from syntagma.errors import ConfigError
+from syntagma.model.config import PRESETS, Architecture, ModelConfig, preset
+from syntagma.text.subwords import Subwords
+
+_FROM_CORPUS = ("vocabulary", "architecture", "labels", "pad", "start", "end", "sep", "part")
+
+
+@dataclass(frozen=True)
+class TrainConfig(Settings):
+    """Everything that decides the weights that a run ends with.
+
+    A setting of the network (`dropout`, `width`, ...) may stand among the others or under `model`.
+    """
+
+    data: str
+    """The folder of a prepared corpus."""
+    preset: str = "small"
+    architecture: Architecture = "extra-encoder"
+    model: dict[str, Any] = field(default_factory=dict)
+    """Settings of the network that differ from the preset's."""
+    init: str | None = None
+    """A model to start from instead of chance; its vocabulary must be the corpus's."""
+    seed: int = 1
+    train_split: str = "train"
+    dev_split: str = "dev"
+
+    steps: int | None = None
+    epochs: float | None = None
+    minutes: float | None = None
+    """The run ends with the first of these that is reached; with none, after 10 epochs."""
+    replan: bool = True
+    """Whether a run of so many minutes corrects its plan on the way, as the machine gets slower or faster."""
+
+    batch_tokens: int = 8000
+    """Source, context and infill tokens of a batch, padding included; processes share a batch."""
+    batch_sentences: int | None = None
+    accumulate: int = 1
+    """Batches a step."""
+    skip_long: bool = False
+    """Leave out examples longer than the positions, instead of refusing them."""
+    level_floor: float = 1.0
+    """The chance that an epoch keeps a level that brings no words; 1 keeps all, as it does those of words alone."""
+
+    lr: float = 7e-4
+    schedule: Literal["inverse-sqrt", "cosine", "constant"] = "inverse-sqrt"
+    warmup: int = 2000
+    """Steps; at most a quarter of the run."""
+    lr_end: float = 0.0
+    """Where the cosine ends."""
+    weight_decay: float = 0.01
+    clip: float = 1.0
+    """The greatest norm of a step's gradient; 0 leaves it as it is."""
+    smoothing: float = 0.1
+
+    validate_every: int = 500
+    """Steps."""
+    validate_by: Literal["loss", "bleu", "ibleu"] = "loss"
+    """What decides which weights are the best; the last two from greedy outputs for dev sources."""
+    validate_sentences: int = 200
+    """How many of them."""
+    patience: int = 0
+    """Validations without a better score before the run stops; 0 never stops it."""
+    keep_best: int = 5
+    """The best checkpoints that are averaged."""
+    save_every: int = 500
+    """Steps."""
+    save_minutes: float = 5.0
+    log_every: int = 50
+    """Steps."""
+
+    precision: Literal["fp32", "bf16", "auto"] = "fp32"
+    """`auto` is bf16 where the hardware computes in it."""
+    threads: int = 0
+    """Of the processor, in each process; 0 leaves it to torch."""
+    accelerator: Literal["auto", "cpu", "cuda"] = "auto"
+    devices: int = 1
+    """Processes on this machine; `torchrun` decides for itself."""
+    nodes: int = 1
+
+    def __post_init__(self) -> None:
+        if self.preset not in PRESETS:
+            raise ConfigError(f"there is no preset {self.preset!r}", remedy=f"choose one of {', '.join(PRESETS)}")
+        for name, least in _LEAST.items():
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise ConfigError(f"{name!r} cannot be {value}", remedy=f"give a number of at least {least}")
+        for name in ("steps", "epochs", "minutes", "lr"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < float("inf"):
+                raise ConfigError(f"{name!r} cannot be {value}", remedy="give a number above 0")
+        for name in ("smoothing", "level_floor"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ConfigError(f"{name!r} cannot be {getattr(self, name)}", remedy="give a share from 0 to 1")
+        if self.schedule == "cosine" and not 0 <= self.lr_end <= self.lr:
+            raise ConfigError(f"'lr_end' cannot be {self.lr_end}", remedy=f"give a rate from 0 to {self.lr}")
+        for name in self.model:
+            if name in _FROM_CORPUS:
+                raise ConfigError(
+                    f"{name!r} cannot be set for the network", remedy="leave it out, the corpus decides it"
+                )
+        preset(self.preset, 1000, self.architecture, **self.model)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """The settings with `values`; those that only the network has go into `model`."""
+        own = {one.name for one in fields(cls)}
+        network = {one.name for one in fields(ModelConfig)}
+        rest = dict(values)
+        model = rest.pop("model", {})
+        if not isinstance(model, dict):
+            raise ConfigError(f"'model' cannot be {model!r}", remedy="give a mapping of the network's settings")
+        model = dict(model)
+        for name in list(rest):
+            if name in network - own:
+                model[name] = rest.pop(name)
+            elif name not in own:
+                near = difflib.get_close_matches(str(name), own | network, n=1)
+                remedy = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(sorted(own))}"
+                raise ConfigError(f"{name!r} is not a setting of training or of the network", remedy=remedy)
+        return replace(super().from_dict(rest), model=model)
+
+    def network(self, subwords: Subwords) -> ModelConfig:
+        """The configuration of a network for this vocabulary."""
+        labels = tuple(subwords.label_id(name) for name in ("T", *subwords.labels))
+        return preset(self.preset, subwords.size, self.architecture, **{**self.model, "labels": labels})
+
+    def differences(self, other: TrainConfig) -> list[str]:
+        """What `other` has otherwise, for an error message; where the data lies is not compared."""
+        mine, theirs = self.to_dict(), other.to_dict()
+        return [f"{k} was {mine[k]}, now {theirs[k]}" for k in mine if k != "data" and mine[k] != theirs[k]]
+
+
+_LEAST = {
+    "seed": 0, "batch_tokens": 1, "batch_sentences": 1, "accumulate": 1, "warmup": 0, "weight_decay": 0, "clip": 0,
+    "validate_every": 1, "patience": 0, "keep_best": 1, "save_every": 1, "save_minutes": 0, "log_every": 1,
+    "threads": 0, "devices": 1, "nodes": 1,
+}  # fmt: skip

@@ -1,0 +1,164 @@
+"""What a run computes on: one process, or several under Lightning Fabric.
+
+One process needs nothing but torch.  Several (`devices=2`, more nodes, or `torchrun`) need the extra `fabric`: it
+starts them, and keeps their gradients together with DDP, over NCCL on GPUs and gloo on processors.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
+
+from syntagma.errors import ConfigError, MissingExtra
+from syntagma.model.batch import Batch
+from syntagma.model.network import Network
+from syntagma.train.config import TrainConfig
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
+
+
+class LossModule(nn.Module):
+    """A network whose forward pass is its loss, which is what DDP wraps."""
+
+    def __init__(self, network: Network) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, batch: Batch, smoothing: float) -> tuple[Tensor, Tensor]:
+        """The sum to minimise, and [total, nll, correct, tokens] without gradients."""
+        loss = self.network.loss(batch, smoothing)
+        figures = (loss.total.detach(), loss.nll.detach(), loss.correct, loss.total.new_tensor(loss.tokens))
+        return loss.total, torch.stack([figure.to(torch.float64) for figure in figures])
+
+
+class Engine:
+    """One process."""
+
+    rank = 0
+    world = 1
+
+    def __init__(self, config: TrainConfig) -> None:
+        self.config = config
+        if config.threads:
+            torch.set_num_threads(config.threads)
+        self.device = _device(config.accelerator)
+
+    def wrap(self, network: Network) -> nn.Module:
+        """The network on the device, so that a call gives its loss."""
+        self._bf16 = use_bf16(self.config, self.device)
+        return LossModule(network.to(self.device))
+
+    def precision(self) -> AbstractContextManager[Any]:
+        """The precision that the forward pass computes in."""
+        return torch.autocast(self.device.type, torch.bfloat16) if self._bf16 else nullcontext()
+
+    def backward(self, module: nn.Module, loss: Tensor, last: bool) -> None:
+        """Add up gradients; `last` says whether it is the last time before they are used."""
+        loss.backward()  # type: ignore[no-untyped-call]
+
+    def sum(self, values: Tensor) -> Tensor:
+        """The sum of a tensor over all processes."""
+        return values
+
+    def first(self, values: Any) -> Any:
+        """What the first process has."""
+        return values
+
+    def wait(self) -> None:
+        """Until all processes are here."""
+
+
+class FabricEngine(Engine):
+    """Several processes."""
+
+    def __init__(self, config: TrainConfig) -> None:
+        fabric = _fabric(config)
+        fabric.launch()
+        self.config = config
+        self.fabric = fabric
+        self.rank = fabric.global_rank
+        self.world = fabric.world_size
+        self.device = fabric.device
+        if config.threads:
+            torch.set_num_threads(config.threads)
+
+    def wrap(self, network: Network) -> nn.Module:
+        """The network under DDP."""
+        self._bf16 = use_bf16(self.config, self.device)
+        module = LossModule(network)
+        tables = [name for name, _ in module.named_buffers()]  # the same everywhere, not to be sent at every step
+        DistributedDataParallel._set_params_and_buffers_to_ignore_for_model(module, tables)  # type: ignore[no-untyped-call]
+        wrapped: nn.Module = self.fabric.setup_module(module)
+        return wrapped
+
+    def backward(self, module: nn.Module, loss: Tensor, last: bool) -> None:
+        """Add up gradients; they are averaged over the processes at the last time."""
+        with self._quiet(module, not last):
+            self.fabric.backward(loss)
+
+    @contextmanager
+    def _quiet(self, module: nn.Module, quiet: bool) -> Iterator[None]:
+        with self.fabric.no_backward_sync(module, enabled=quiet):  # type: ignore[arg-type]
+            yield
+
+    def sum(self, values: Tensor) -> Tensor:
+        """The sum of a tensor over all processes."""
+        summed = self.fabric.all_reduce(values.to(self.device), reduce_op="sum")
+        assert isinstance(summed, Tensor)
+        return summed
+
+    def first(self, values: Any) -> Any:
+        """What the first process has."""
+        return self.fabric.broadcast(values)
+
+    def wait(self) -> None:
+        """Until all processes are here."""
+        self.fabric.barrier()
+
+
+def make_engine(config: TrainConfig) -> Engine:
+    """The engine that the settings, or `torchrun`, ask for."""
+    under_torchrun = int(os.environ.get("WORLD_SIZE", "1")) > 1
+    if config.devices * config.nodes > 1 or under_torchrun:
+        return FabricEngine(config)
+    return Engine(config)
+
+
+def _fabric(config: TrainConfig) -> Fabric:
+    try:
+        from lightning_fabric import Fabric
+        from lightning_fabric.strategies.ddp import DDPStrategy
+    except ImportError:
+        raise MissingExtra("lightning-fabric", "fabric", "training in several processes") from None
+    logging.getLogger("lightning_fabric").setLevel(logging.WARNING)
+    accelerator = _device(config.accelerator).type
+    devices = int(os.environ.get("LOCAL_WORLD_SIZE", config.devices))
+    world = int(os.environ.get("WORLD_SIZE", devices * config.nodes))
+    guided = config.architecture in ("extra-encoder", "extra-attention", "concat")
+    strategy = DDPStrategy(find_unused_parameters=not guided)
+    nodes = max(1, world // devices)
+    return Fabric(accelerator=accelerator, devices=devices, num_nodes=nodes, strategy=strategy, precision="32-true")
+
+
+def _device(accelerator: str) -> torch.device:
+    available = torch.cuda.is_available()
+    if accelerator == "cuda" and not available:
+        raise ConfigError("there is no GPU that torch can use", remedy="train with accelerator=cpu")
+    return torch.device("cuda" if available and accelerator != "cpu" else "cpu")
+
+
+def use_bf16(config: TrainConfig, device: torch.device) -> bool:
+    """Whether the forward pass computes in bf16."""
+    if config.precision != "auto":
+        return config.precision == "bf16"
+    if device.type == "cuda":
+        return bool(torch.cuda.is_bf16_supported())
+    return bool(torch.cpu._is_avx512_bf16_supported())

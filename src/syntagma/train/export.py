@@ -1,0 +1,118 @@
+"""The end of a run: the average of its best weights as a model folder."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from torch import Tensor
+
+from syntagma import __version__
+from syntagma.corpus.store import Corpus
+from syntagma.model.storage import save_pretrained
+from syntagma.train.average import average
+from syntagma.train.checkpoint import CheckpointError, disk_errors
+from syntagma.train.log import duration
+from syntagma.train.trainer import Trainer
+from syntagma.train.validate import Validation, validate
+
+_CARD = """# {name}
+
+A text generation model ({architecture}, preset `{preset}`, {parameters:,} parameters), made with Syntagma {version}.
+
+```python
+from syntagma import Generator
+Generator.from_pretrained("{name}")("It seems like he has made a mistake.")
+```
+
+## Data
+`{data}`: {pairs} training pairs, parsed by {parser}, labels {labels}. The licence of the pairs holds for what is
+done with this model.
+
+## Figures on {dev}
+| | value |
+|---|---|
+{rows}
+
+## How it was made
+`{command}`, {steps:,} steps in {time} on {processes}; these weights are {weights}. The settings:
+```json
+{settings}
+```
+"""
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What became the model: its figures, and which weights they are."""
+
+    validation: Validation
+    steps: tuple[int, ...]
+
+    @property
+    def weights(self) -> str:
+        """The weights in words."""
+        if len(self.steps) == 1:
+            return f"those of step {self.steps[0]:,}"
+        return f"the average of steps {', '.join(f'{step:,}' for step in sorted(self.steps))}"
+
+
+def export(trainer: Trainer, corpus: Corpus, command: str) -> Exported:
+    """Average the best weights, keep the average if it is better than the best alone, and write the model folder."""
+    chosen = _choose(trainer)
+    if trainer.main:
+        about = {
+            "data": corpus.folder.name,
+            "steps": list(chosen.steps),
+            "figures": chosen.validation.figures,
+            "command": command,
+        }
+        card = model_card(trainer, corpus, command, chosen)
+        with disk_errors(trainer.out):
+            save_pretrained(trainer.out, trainer.network, corpus.subwords, card, about=about)
+    return chosen
+
+
+def _choose(trainer: Trainer) -> Exported:
+    """The better of the average and the best, loaded into the network."""
+    paths = trainer.best.whole() if trainer.main else []
+    if trainer.main and not paths:
+        raise CheckpointError("none of the best weights is whole", None, "go on training with another folder")
+    sets: list[list[Path]] = [paths] if len(paths) == 1 else [paths, paths[:1]]
+    found: list[tuple[Exported, dict[str, Tensor]]] = []
+    for some in trainer.engine.first(sets):
+        weights = trainer.engine.first(average(some) if trainer.main else None)
+        trainer.network.load_state_dict(weights)
+        figures = trainer.check(validate(trainer.validator, trainer.network))
+        found.append((Exported(figures, tuple(int(path.stem.removeprefix("step-")) for path in some)), weights))
+    best = max(found, key=lambda one: one[0].validation.score)
+    trainer.network.load_state_dict(best[1])
+    return best[0]
+
+
+def model_card(trainer: Trainer, corpus: Corpus, command: str, chosen: Exported) -> str:
+    """A model card in Markdown."""
+    config = trainer.config
+    rows = "\n".join(f"| {name} | {value:.4g} |" for name, value in chosen.validation.figures.items())
+    processes = trainer.engine.world
+    facts = corpus.facts
+    return _CARD.format(
+        name=trainer.out.resolve().name,
+        architecture=trainer.network.config.architecture,
+        preset=config.preset,
+        parameters=sum(weight.numel() for weight in trainer.network.parameters()),
+        version=__version__,
+        data=corpus.folder.resolve().name,
+        pairs=f"{facts['splits'][config.train_split]['pairs']:,}",
+        parser=f"{facts['parser']['name']} {facts['parser']['version']}",
+        labels=" ".join(corpus.labels),
+        dev=f"`{config.dev_split}` ({facts['splits'][config.dev_split]['pairs']:,} pairs)",
+        rows=rows,
+        command=command,
+        steps=trainer.state.step,
+        time=duration(trainer.state.seconds),
+        processes="one process" if processes == 1 else f"{processes} processes",
+        weights=chosen.weights,
+        settings=json.dumps({k: v for k, v in config.to_dict().items() if k != "data"}, indent=1),
+    )

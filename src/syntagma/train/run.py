@@ -1,0 +1,237 @@
+"""A run from its settings to its model folder.
+
+OUT/train.json     the settings
+OUT/log.jsonl      what happened, a JSON object a line
+OUT/checkpoints/   the last two checkpoints
+OUT/best/          the best weights, which are averaged
+OUT/config.json, model.safetensors, tokenizer.json, README.md    the model, at the end
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+
+from syntagma.config import read_mapping
+from syntagma.corpus.store import Corpus
+from syntagma.errors import ConfigError, Place
+from syntagma.model.network import Network
+from syntagma.model.storage import from_pretrained
+from syntagma.train.checkpoint import sweep
+from syntagma.train.config import TrainConfig
+from syntagma.train.data import Data, DataError, Examples, check_vocabulary
+from syntagma.train.engine import Engine, make_engine
+from syntagma.train.export import Exported, export
+from syntagma.train.log import Log, duration
+from syntagma.train.profile import OTHER, Stopwatch, attach
+from syntagma.train.trainer import Result, Trainer
+from syntagma.train.validate import LossValidator, Several, Validator
+
+PROFILED = 20
+"""Steps."""
+
+MakeValidator = Callable[[Corpus, Engine], Validator]
+"""What makes a validator that goes before the loss, such as one that generates text; its score then decides."""
+
+
+def train(
+    config: TrainConfig,
+    out: str | Path,
+    *,
+    command: str = "syntagma train",
+    validator: MakeValidator | None = None,
+    quiet: bool = False,
+    tensorboard: bool = False,
+) -> Result:
+    """Train a model into the folder `out`; a run that is there goes on, a finished one is left as it is."""
+    folder = Path(out)
+    corpus = Corpus.open(config.data)
+    engine = make_engine(config)
+    _guard(folder, config, engine)
+    with _locked(folder, engine):
+        trainer = make_trainer(config, corpus, engine, folder, validator, quiet=quiet, tensorboard=tensorboard)
+        resumed = trainer.resume()
+        if resumed and (folder / "config.json").is_file():  # it is written last
+            trainer.display.say(f"this run is finished, its model is in {folder}")
+            figures = read_mapping(folder / "config.json")["about"]["figures"]
+            return Result(trainer.state.step, trainer.state.seconds, figures, main=trainer.main)
+        _begin(trainer, folder, resumed)
+        result = trainer.run()
+        if result.signal is not None:
+            trainer.display.say(
+                f"stopped and saved after step {result.step:,}; go on with: syntagma train --out {folder}"
+            )
+            return result
+        chosen = export(trainer, corpus, command)
+        _end(trainer, folder, chosen)
+        return Result(result.step, trainer.state.seconds, chosen.validation.figures, main=trainer.main)
+
+
+def make_trainer(
+    config: TrainConfig,
+    corpus: Corpus,
+    engine: Engine,
+    folder: Path,
+    validator: MakeValidator | None = None,
+    *,
+    quiet: bool = False,
+    tensorboard: bool = False,
+) -> Trainer:
+    """A trainer at its first step."""
+    network = _network(config, corpus)
+    place = str(corpus.folder)
+    data, dev = (
+        Data(_split(corpus, name), name, network.config, place=place, skip_long=config.skip_long)
+        for name in (config.train_split, config.dev_split)
+    )
+    loss = LossValidator(dev, config.batch_tokens, engine)
+    if validator is None and config.validate_by != "loss":
+        validator = _text_validator(config)
+    trainer = Trainer(
+        config,
+        engine,
+        network,
+        data,
+        loss if validator is None else Several(validator(corpus, engine), loss),
+        folder,
+        identity=identity(corpus),
+        first_text_id=corpus.subwords.first_text_id,
+        quiet=quiet,
+        tensorboard=tensorboard,
+    )
+    for skipped, name in ((data.skipped, config.train_split), (dev.skipped, config.dev_split)):
+        if skipped:
+            trainer.display.say(f"{skipped:,} examples of split {name!r} are longer than the positions and left out")
+    return trainer
+
+
+def _text_validator(config: TrainConfig) -> MakeValidator:
+    from syntagma.train.generated import TextValidator
+
+    figure: Literal["bleu", "ibleu"] = "ibleu" if config.validate_by == "ibleu" else "bleu"
+    return lambda corpus, engine: TextValidator(
+        corpus.split(config.dev_split), corpus.subwords, config.validate_sentences, figure
+    )
+
+
+def _network(config: TrainConfig, corpus: Corpus) -> Network:
+    torch.manual_seed(config.seed)
+    if config.init is None:
+        return Network(config.network(corpus.subwords))
+    start = from_pretrained(config.init)
+    check_vocabulary(corpus, start.config, start.subwords.fingerprint)
+    wanted = {**start.config.to_dict(), **config.model}
+    network = Network(type(start.config).from_dict(wanted))
+    try:
+        network.load_state_dict(start.network.state_dict())
+    except RuntimeError:
+        what = f"the settings make another network than the model {config.init} is"
+        raise ConfigError(what, remedy="leave out the settings that change its shape") from None
+    return network
+
+
+def _split(corpus: Corpus, name: str) -> Examples:
+    if name not in corpus.splits:
+        what = f"there is no split {name!r}"
+        raise DataError(what, Place(str(corpus.folder)), f"prepare one; there are: {', '.join(corpus.splits)}")
+    return corpus.split(name).examples
+
+
+def identity(corpus: Corpus) -> str:
+    """The same for corpora with the same pairs, options and vocabulary."""
+    facts = {name: corpus.facts.get(name) for name in ("options", "tokenizer", "splits", "counts", "labels")}
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
+
+
+# -- the folder
+
+
+def _guard(folder: Path, config: TrainConfig, engine: Engine) -> None:
+    """Refuse a folder with something else in it; write the settings into a new one."""
+    path = folder / "train.json"
+    problem = None
+    if engine.rank == 0:
+        if path.exists():
+            changed = TrainConfig.load(path).differences(config)
+            if changed:
+                problem = f"a run with other settings is here ({'; '.join(changed)})"
+        elif folder.exists() and (not folder.is_dir() or any(one.suffix != ".part" for one in folder.iterdir())):
+            problem = "it holds something else than a run"
+        else:
+            config.save(path)
+    problem = engine.first(problem)
+    if problem is not None:
+        raise ConfigError(problem, Place(str(folder)), "give another --out, or the settings in its train.json")
+
+
+@contextmanager
+def _locked(folder: Path, engine: Engine) -> Iterator[None]:
+    """One run at a time in a folder; the lock goes with the process, however that ends."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        yield
+        return
+    if engine.rank:
+        yield
+        return
+    with open(folder / ".lock", "w") as stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            what = "another run is at work in this folder"
+            raise ConfigError(what, Place(str(folder)), "wait for it or stop it") from None
+        yield
+
+
+def _begin(trainer: Trainer, folder: Path, resumed: bool) -> None:
+    if not trainer.main:
+        return
+    for part in (folder, folder / "checkpoints", folder / "best"):
+        sweep(part)
+    state = trainer.state
+    parameters = sum(weight.numel() for weight in trainer.network.parameters())
+    steps = "as many steps as fit" if state.plan.steps is None else f"{state.plan.steps:,} steps"
+    if resumed:
+        trainer.display.say(f"going on after step {state.step:,} ({duration(state.seconds)} of training) of {steps}")
+        return
+    trainer.display.say(f"{parameters:,} parameters, {len(trainer.batches):,} batches an epoch, {steps}")
+    facts = {"parameters": parameters, "batches": len(trainer.batches), "world": trainer.engine.world}
+    Log(folder, -1).write("start", 0, **facts, corpus=trainer.identity)
+
+
+def _end(trainer: Trainer, folder: Path, chosen: Exported) -> None:
+    if not trainer.main:
+        return
+    log = Log(folder, trainer.state.step)
+    figures: dict[str, Any] = chosen.validation.figures
+    log.write("end", trainer.state.step, seconds=trainer.state.seconds, averaged=list(chosen.steps), **figures)
+    trainer.display.say(f"the model is in {folder}: {chosen.weights}")
+
+
+# -- the profile
+
+
+def profile(config: TrainConfig, out: str | Path, steps: int = PROFILED) -> dict[str, float]:
+    """The share of each part of training in some steps of this run; nothing is written."""
+    corpus = Corpus.open(config.data)
+    trainer = make_trainer(config, corpus, Engine(config), Path(out), quiet=True)
+    watch = Stopwatch(trainer.engine.device)
+    handles = attach(watch, trainer.network)
+    trainer.stepper.watch = watch
+    trainer.network.train()
+    taken = trainer.upcoming()
+    for number in range(steps + 3):
+        if number == 3:  # the first steps are slower
+            watch.reset()
+        trainer.stepper.step(number, next(taken), 1e-5)
+    watch.switch(OTHER)
+    for handle in handles:
+        handle.remove()
+    return watch.shares()

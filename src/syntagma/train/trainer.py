@@ -1,0 +1,243 @@
+"""The loop: steps, validations, checkpoints, until the plan is done, patience runs out, or someone stops it."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from syntagma.errors import ConfigError, Place
+from syntagma.model.network import Network
+from syntagma.train.average import BestWeights
+from syntagma.train.checkpoint import (
+    Checkpoint,
+    listed_best,
+    load_checkpoint,
+    optimizer_tensors,
+    restore_optimizer,
+    save_checkpoint,
+)
+from syntagma.train.config import TrainConfig
+from syntagma.train.data import Data, Levels, walk
+from syntagma.train.engine import Engine
+from syntagma.train.log import Display, Log
+from syntagma.train.schedule import IGNORED, Plan, learning_rate, planned_steps, step_limit
+from syntagma.train.signals import Signals
+from syntagma.train.state import State, Window
+from syntagma.train.step import Diverged, Step, Stepper, Taken
+from syntagma.train.validate import Validation, Validator, validate
+
+
+@dataclass(frozen=True)
+class Result:
+    """How a run ended."""
+
+    step: int
+    seconds: float
+    figures: dict[str, float]
+    """Of the last validation."""
+    signal: int | None = None
+    """What stopped it, where it is not finished."""
+    main: bool = True
+    """Whether this is the process that speaks for all."""
+
+
+class Trainer:
+    """One run in one folder."""
+
+    def __init__(
+        self,
+        config: TrainConfig,
+        engine: Engine,
+        network: Network,
+        data: Data,
+        validator: Validator,
+        out: Path,
+        *,
+        identity: str = "",
+        first_text_id: int = 0,
+        quiet: bool = False,
+        tensorboard: bool = False,
+    ) -> None:
+        self.config = config
+        self.engine = engine
+        self.network = network
+        self.validator = validator
+        self.out = out
+        self.identity = identity
+        self.tensorboard = tensorboard
+        self.main = engine.rank == 0
+        self.display = Display(quiet or not self.main)
+        levels = Levels(config.level_floor, config.seed, first_text_id) if config.level_floor < 1 else None
+        self.stepper = Stepper(config, engine, network, data, levels)
+        self.batches = data.batches(config.batch_tokens, config.seed, config.batch_sentences)
+        self.limit = step_limit(config, len(self.batches) / config.accumulate)
+        self.best = BestWeights(out / "best", config.keep_best)
+        self.state = State(Plan.begin(config, self.limit))
+        self.reserve = 60 * (config.minutes or 0) * 0.02
+        self._saved_at = time.monotonic()
+
+    # -- going on
+
+    def resume(self) -> bool:
+        """Take up the newest whole checkpoint; whether there was one."""
+        found = load_checkpoint(self.out / "checkpoints") if self.main else None
+        found = self.engine.first(found)
+        if found is not None:
+            self.network.load_state_dict(found.weights)
+            restore_optimizer(self.stepper.optimizer, self.stepper.weights, found.optimizer)
+            values = dict(found.state)
+            if values.pop("identity") != self.identity:
+                what = "the corpus is not the one that this run was begun with"
+                raise ConfigError(what, Place(self.config.data), "give the corpus as it was, or another --out")
+            self.state = State.from_dict(values)
+            self.best.from_list(self.state.best)
+        return found is not None
+
+    def save(self) -> None:
+        """Write a checkpoint of where the run is."""
+        self._saved_at = time.monotonic()
+        if not self.main:
+            return
+        self.state.best = self.best.to_list()
+        weights = dict(self.network.state_dict())
+        tensors = optimizer_tensors(self.stepper.optimizer, self.stepper.weights)
+        values = self.state.to_dict() | {"identity": self.identity}
+        save_checkpoint(self.out / "checkpoints", self.state.step, Checkpoint(weights, tensors, values))
+        self.best.sweep(listed_best(self.out / "checkpoints"))
+
+    # -- the loop
+
+    def run(self) -> Result:
+        """Train until the end or a signal; a checkpoint is written in both cases."""
+        self.network.train()
+        log = Log(self.out, self.state.step, self.tensorboard) if self.main else None
+        signal = None
+        with self.display, Signals(self.display.quiet) as signals:
+            try:
+                for number, taken in enumerate(self.upcoming(), self.state.step):
+                    signal = self._iterate(number, taken, signals, log)
+                    if signal is not None or self._done():
+                        break
+                if signal is None:
+                    if self.state.validated != self.state.step:
+                        self._validate(log)
+                    self.save()
+            finally:
+                if log is not None:
+                    log.close()
+        return Result(self.state.step, self.state.seconds, self.state.figures, signal, self.main)
+
+    def upcoming(self) -> Iterator[list[Taken]]:
+        """The batches of each step that is still to come."""
+        if self._done():
+            return
+        several: list[Taken] = []
+        for position, after, numbers in walk(self.batches, self.state.position):
+            several.append(Taken(position, numbers))
+            if len(several) == self.config.accumulate:
+                self._after = after
+                yield several
+                several = []
+
+    def _iterate(self, number: int, taken: list[Taken], signals: Signals, log: Log | None) -> int | None:
+        """One step with what follows it; the signal that stops the run, if any."""
+        start = time.monotonic()
+        state = self.state
+        rate = learning_rate(self.config, state.plan, number)
+        found = self.stepper.step(number, taken, rate, self._planned(), signals.received is not None)
+        state.step = number + 1
+        state.position = self._after
+        self._count(found, time.monotonic() - start)
+        replanned = self._replan(found.planned, log)
+        if state.step % self.config.log_every == 0:
+            self._report(rate, log)
+        if state.step % self.config.validate_every == 0 and not self._done():
+            begun = time.monotonic()
+            self._validate(log)
+            self.reserve = 2.5 * (time.monotonic() - begun) + 1.0
+        state.seconds += time.monotonic() - start
+        late = time.monotonic() - self._saved_at > 60 * self.config.save_minutes
+        due = state.step % self.config.save_every == 0 or state.validated == state.step
+        if (due or late or replanned or found.stop) and not (self._done() and not found.stop):
+            begun = time.monotonic()
+            self.save()
+            state.seconds += time.monotonic() - begun
+        return (signals.received or 15) if found.stop else None
+
+    def _done(self) -> bool:
+        steps = self.state.plan.steps if self.state.plan.steps is not None else self.limit
+        return self.state.enough or (steps is not None and self.state.step >= steps)
+
+    def _planned(self) -> int:
+        """The number of steps that the clock now allows in all; 0 where the plan stands."""
+        state, minutes = self.state, self.config.minutes
+        if minutes is None or not self.main:
+            return 0
+        if state.plan.steps is None and state.step == IGNORED:
+            state.planned_seconds, state.planned_step = state.seconds, state.step
+        return planned_steps(state.clock(minutes, self.reserve), state.plan, self.limit, self.config.replan) or 0
+
+    def _replan(self, planned: int, log: Log | None) -> bool:
+        state = self.state
+        if not planned:
+            return False
+        state.plan = state.plan.replanned(state.step, planned)
+        state.planned_seconds, state.planned_step = state.seconds, state.step
+        if log is not None:
+            log.write("plan", state.step, steps=state.plan.steps, seconds=state.seconds)
+        return True
+
+    # -- what is told
+
+    def _count(self, found: Step, seconds: float) -> None:
+        window = self.state.window
+        self.state.window = replace(
+            window,
+            total=window.total + found.total,
+            nll=window.nll + found.nll,
+            correct=window.correct + found.correct,
+            tokens=window.tokens + found.tokens,
+            norm=window.norm + found.norm,
+            steps=window.steps + 1,
+            seconds=window.seconds + seconds,
+        )
+
+    def _report(self, rate: float, log: Log | None) -> None:
+        state = self.state
+        figures = state.window.figures()
+        if log is not None:
+            log.write("train", state.step, epoch=state.epoch, lr=rate, **figures, seconds=state.seconds)
+        self.display.show(state.step, state.plan.steps or self.limit, figures, self._left())
+        state.window = Window()
+
+    def _left(self) -> float | None:
+        state = self.state
+        if self.config.minutes is not None:
+            return max(0.0, 60 * self.config.minutes - state.seconds)
+        steps = state.plan.steps
+        return None if steps is None else (steps - state.step) * state.seconds / max(state.step, 1)
+
+    def _validate(self, log: Log | None) -> None:
+        state = self.state
+        found = self.check(validate(self.validator, self.network))
+        state.validated, state.figures = state.step, found.figures
+        weights = dict(self.network.state_dict())
+        best = self.engine.first(self.main and self.best.offer(state.step, found.score, weights))
+        state.waited = 0 if best else state.waited + 1
+        state.enough = 0 < self.config.patience <= state.waited
+        if log is not None:
+            values: dict[str, Any] = found.figures
+            log.write("validation", state.step, epoch=state.epoch, **values, score=found.score, best=best)
+        told = ", ".join(f"{name} {value:.4g}" for name, value in found.figures.items())
+        self.display.say(f"validation after step {state.step:,}: {told}{' (best)' if best else ''}")
+
+    def check(self, found: Validation) -> Validation:
+        """The validation, unless its score is no number."""
+        if not math.isfinite(found.score):
+            what = f"the validation after step {self.state.step} gives no number; the last good checkpoint is kept"
+            raise Diverged(what, remedy="start a new run with a smaller lr or a longer warmup")
+        return found

@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from search_models import TEXTS, random_model
+from syntagma.model.storage import save_pretrained
+from syntagma.search import Generator
+from syntagma.search.spread import Work, spread
+from syntagma.text import Subwords, split
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    subwords = Subwords.train([split(text).words for text in TEXTS * 3], size=300)
+    about = {"search": {"max_depth": 4, "max_tokens": 10, "beam": 2}}
+    save_pretrained(tmp_path / "model", random_model(subwords, 4), subwords, "# Random\n", about=about)
+    return tmp_path / "model"
+
+
+@pytest.mark.filterwarnings("ignore")  # Ray's own
+@pytest.mark.parametrize("engine", ["local", "ray"])
+def test_two_workers_give_what_one_gives(model: Path, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if engine == "ray":
+        pytest.importorskip("ray")
+    monkeypatch.setattr("syntagma.search.spread.CHUNK", 2)
+    texts = [*TEXTS, "", "I", "an apple"]
+    alone = list(Generator.from_pretrained(model).stream(texts))
+    spread_out = list(spread(Work(str(model)), texts, engine, workers=2))
+    for one, other in zip(alone, spread_out, strict=True):
+        assert isinstance(one, list)
+        assert isinstance(other, list)
+        assert [output.text for output in one] == [output.text for output in other]
+        assert [output.score for output in one] == pytest.approx([output.score for output in other], abs=1e-4)
+        assert [output.tree for output in one] == [output.tree for output in other]
