@@ -102,8 +102,7 @@ class FeedForwardBlock(Block):
 
     def forward(self, states: Tensor) -> Tensor:
         """States [B, L, W] changed one by one."""
-        hidden = F.dropout(self.activation(self.inner(self.before(states))), self.dropout, self.training)
-        return self.after(states, self.outer(hidden))
+        return self.after(states, self.outer(self.activation(self.inner(self.before(states)))))
 
 
 class EncoderLayer(nn.Module):

@@ -85,33 +85,33 @@ class Network(nn.Module):
 
     def loss(self, batch: Batch, smoothing: float = 0.0) -> Loss:
         """The loss of a batch, summed over its infill tokens."""
-        _, targets, written, nll = self._target_scores(batch)
-        smooth = -written.mean(dim=-1) if smoothing else nll
-        total = (1 - smoothing) * nll + smoothing * smooth
-        correct = (written.argmax(dim=-1) == targets).sum()
+        _, targets, logits, norm, nll = self._target_scores(batch)
+        total = (1 - smoothing) * nll + smoothing * (norm - logits.mean(dim=-1)) if smoothing else nll
+        correct = (logits.argmax(dim=-1) == targets).sum()
         return Loss(total.sum(), nll.sum(), correct, targets.numel())
 
     def token_scores(self, batch: Batch) -> Tensor:
         """The log-probability of each infill token [B, T]; 0 at padding."""
-        where, _, _, nll = self._target_scores(batch)
+        where, *_, nll = self._target_scores(batch)
         scores = torch.zeros(batch.targets.shape, dtype=nll.dtype, device=nll.device)
         scores[where] = -nll
         return scores
 
-    def _target_scores(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Where infill tokens are [B, T]; of the N there: ids, vocabulary log-probabilities [N, V], losses [N]."""
+    def _target_scores(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+        """Where infill tokens are [B, T]; of the N there: ids, logits [N, V], their log-sums [N], losses [N]."""
         encoded = self.encode(_concatenated(batch.source, batch.contexts, self.config))
         hidden = self._decode(batch, encoded)
         where = batch.level > 0
         targets = batch.targets[where]
         chosen = hidden[where]
-        written = F.log_softmax(self._logits(chosen), dim=-1)
-        nll = -written.gather(1, targets[:, None])[:, 0]
+        logits = self._logits(chosen)
+        norm = torch.logsumexp(logits, dim=-1)
+        nll = norm - logits.gather(1, targets[:, None])[:, 0]
         if self.copy is not None:
             rows = where.nonzero()[:, 0]
             matches = encoded.ids[rows] == targets[:, None]
             nll = -self.copy.mixed(chosen, encoded.states, encoded.ids, rows, self.config.pad, -nll, matches)
-        return where, targets, written, nll
+        return where, targets, logits, norm, nll
 
     def _decode(self, batch: Batch, encoded: Encoded) -> Tensor:
         """Decoder states [B, T, W] of whole infills: each token sees its own level only, up to itself."""
