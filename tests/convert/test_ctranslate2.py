@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from syntagma.convert.ctranslate2 import to_ctranslate2
+from syntagma.errors import ConfigError
+from syntagma.model.batch import Example, make_batch
+from syntagma.model.config import preset
+from syntagma.model.network import Network
+
+ctranslate2: Any = pytest.importorskip("ctranslate2")
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+@pytest.mark.parametrize("weights", ["float32", "int8"])
+def test_the_engine_scores_as_we_do(tmp_path: Path, norm: str, weights: Any) -> None:
+    torch.manual_seed(0)
+    network = Network(preset("tiny", 60, "seq2seq", norm=norm, max_positions=32)).eval()
+    to_ctranslate2(network, tmp_path / "model", weights)
+    translator = ctranslate2.Translator(str(tmp_path / "model"), inter_threads=1, intra_threads=1)
+    source, target = [20, 21, 22], [30, 31, 32]
+    (scores,) = translator.score_batch([["20", "21", "22", "1"]], [["30", "31", "32"]])
+    with torch.inference_mode():
+        ours = network.token_scores(make_batch([Example(source, [([], target)])], network.config))[0].tolist()
+    assert scores.log_probs == pytest.approx(ours, abs=1e-4 if weights == "float32" else 0.3)
+
+
+def test_two_encoders_do_not_fit(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="only models with one encoder"):
+        to_ctranslate2(Network(preset("tiny", 60)), tmp_path / "model")
