@@ -26,7 +26,10 @@ def test_the_engine_scores_as_we_do(tmp_path: Path, norm: str, weights: Any) -> 
     (scores,) = translator.score_batch([["20", "21", "22", "1"]], [["30", "31", "32"]])
     with torch.inference_mode():
         ours = network.token_scores(make_batch([Example(source, [([], target)])], network.config))[0].tolist()
-    assert scores.log_probs == pytest.approx(ours, abs=1e-4 if weights == "float32" else 0.3)
+    difference = max(abs(a - b) for a, b in zip(scores.log_probs, ours, strict=True))
+    assert (
+        difference < 1e-4 if weights == "float32" else 1e-3 < difference < 1.5
+    )  # 32 wide and untrained: int8 is rough
 
 
 def test_two_encoders_do_not_fit(tmp_path: Path) -> None:
