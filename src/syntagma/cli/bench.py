@@ -21,6 +21,7 @@ class Bench(StrEnum):
     """What can be measured."""
 
     core = "core"
+    generate = "generate"
     metrics = "metrics"
     parse = "parse"
     train = "train"
@@ -35,7 +36,9 @@ def bench(
     name: Annotated[Bench, typer.Argument(help="What to measure.")] = Bench.core,
     data: Annotated[
         Path | None,
-        typer.Option(help="Real data instead of made-up: core: trees; parse: sentences; metrics: source<TAB>target."),
+        typer.Option(
+            help="Real data instead of made-up: core: trees; parse: sentences; metrics: pairs; generate: models."
+        ),
     ] = None,
     quick: Annotated[bool, typer.Option(help="Leave out what takes minutes.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a row.")] = False,

@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from search_models import TEXTS, random_model
+from syntagma.bench.generate import run
+from syntagma.errors import InputError
+from syntagma.model.storage import save_pretrained
+from syntagma.text import Subwords, split
+
+
+def test_every_engine_has_its_rows(tmp_path: Path) -> None:
+    pytest.importorskip("ctranslate2")
+    subwords = Subwords.train([split(text).words for text in TEXTS * 3], size=300)
+    about = {"search": {"max_depth": 4, "max_tokens": 10, "score": "mean"}}
+    for name, architecture in (("guided", "extra-encoder"), ("seq2seq", "seq2seq")):
+        network = random_model(subwords, 4, architecture, norm="post")  # type: ignore[arg-type]
+        save_pretrained(tmp_path / name, network, subwords, "", about=about)
+    (tmp_path / "sources.txt").write_text("\n".join(TEXTS))
+    rows = list(run(tmp_path, quick=True, threads=1, runs=1))
+    assert {row.peer for row in rows} == {"our seq2seq", "Hugging Face", "CTranslate2 float32", "CTranslate2 int8"}
+    assert all(row.ours > 0 for row in rows)
+    tokens = {row.peer: row.peers for row in rows if row.unit == "tokens"}
+    assert tokens["Hugging Face"] == pytest.approx(tokens["CTranslate2 float32"], abs=1.5)
+
+
+def test_what_is_missing_is_said(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="it has no guided, seq2seq, sources"):
+        list(run(tmp_path))
+    with pytest.raises(InputError, match="no models to measure"):
+        list(run())
