@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from syntagma.corpus import Input, Options, prepare
-from syntagma.parse.base import DEFAULT, bundled_folder
+from syntagma.hub import bundled
+from syntagma.parse.base import DEFAULT
 
 pytestmark = [
-    pytest.mark.skipif(bundled_folder(DEFAULT) is None, reason="the bundled parser is not there"),
+    pytest.mark.skipif(DEFAULT not in bundled("network"), reason="the bundled parser is not there"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
 

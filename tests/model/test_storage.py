@@ -8,10 +8,11 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from syntagma.errors import ConfigError, InputError
+from syntagma.hub import NotFound, bundled
 from syntagma.model.batch import Example, make_batch
 from syntagma.model.config import preset
 from syntagma.model.network import Network
-from syntagma.model.storage import ModelError, find_model, from_pretrained, save_pretrained
+from syntagma.model.storage import ModelError, from_pretrained, save_pretrained
 from syntagma.text import Subwords, split
 
 BATCH = [Example([20, 21], [([5], [4, 6, 30])])]
@@ -92,7 +93,7 @@ def test_damaged_folders(folder: Path) -> None:
 
 
 def test_names_that_lead_nowhere(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="there is no model 'nonsense'"):
-        find_model("nonsense")
-    with pytest.raises(ModelError, match=r"holds no config\.json"):
-        find_model(tmp_path)
+    for name, what in (("nonsense", "there is no model 'nonsense'"), (tmp_path, "holds no config.json")):
+        with pytest.raises(NotFound, match=what):
+            from_pretrained(name)
+    assert "parser-en" not in bundled("model")

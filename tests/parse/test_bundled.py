@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from syntagma.parse.base import Parser, bundled_folder, load_parser
+from syntagma.hub import bundled, find_folder
+from syntagma.parse.base import Parser, load_parser
 from syntagma.tree import Tree, prune
 
-FOLDER = bundled_folder("parser-en")
+FOLDER = find_folder("parser-en", "parser", "network") if "parser-en" in bundled("network") else None
 pytestmark = pytest.mark.skipif(FOLDER is None, reason="the bundled parser is not here")
 
 

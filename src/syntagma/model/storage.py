@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,12 +19,12 @@ from torch import Tensor
 from syntagma.config import read_mapping
 from syntagma.errors import Place, SyntagmaError
 from syntagma.files import write_whole
+from syntagma.hub import find_folder
 from syntagma.model.config import ModelConfig
 from syntagma.model.network import Network
 from syntagma.text.vocabulary import Vocabulary, load_vocabulary
 
 FORMAT = 1
-FILES = ("config.json", "model.safetensors", "tokenizer.json", "README.md")
 
 
 class ModelError(SyntagmaError):
@@ -82,7 +81,7 @@ def save_pretrained(
 
 def from_pretrained(name: str | Path) -> Pretrained:
     """The model of that name: a bundled one, a folder, or an id on the model hub (which needs `huggingface_hub`)."""
-    folder = find_model(name)
+    folder = find_folder(name, "model", "model")
     values = read_mapping(folder / "config.json")
     if values.get("format") != FORMAT:
         found = values.get("format", "none")
@@ -100,40 +99,6 @@ def from_pretrained(name: str | Path) -> Pretrained:
     network = Network(config)
     network.load_state_dict(_read_weights(folder / "model.safetensors", network), assign=True)
     return Pretrained(network.eval(), subwords, values.get("about", {}))
-
-
-def find_model(name: str | Path) -> Path:
-    """The folder of a model by its name."""
-    folder = Path(name)
-    if (folder / "config.json").is_file():
-        return folder
-    bundled = Path(str(resources.files("syntagma"))) / "bundled"
-    if str(name) in bundled_models():
-        return bundled / str(name)
-    if folder.is_dir():
-        raise ModelError("this folder holds no config.json", Place(str(folder)), "give the folder of a finished model")
-    if str(name).count("/") == 1 and not str(name).startswith(("/", ".")):
-        return _from_hub(str(name))
-    known = ", ".join(bundled_models()) or "none in this build"
-    raise ModelError(f"there is no model {str(name)!r}", remedy=f"give a folder, a hub id, or a bundled name ({known})")
-
-
-def bundled_models() -> list[str]:
-    """The names of the models that ship with the package."""
-    bundled = Path(str(resources.files("syntagma"))) / "bundled"
-    if not bundled.is_dir():
-        return []
-    return sorted(path.parent.name for path in bundled.glob("*/config.json") if "model" in read_mapping(path))
-
-
-def _from_hub(name: str) -> Path:
-    from huggingface_hub import snapshot_download
-
-    try:
-        return Path(snapshot_download(name, allow_patterns=list(FILES)))
-    except Exception as error:
-        what = f"the model {name!r} could not be fetched from the hub ({type(error).__name__})"
-        raise ModelError(what, remedy="check the name and the network, or give a folder") from None
 
 
 def _read_weights(path: Path, network: Network) -> dict[str, Tensor]:

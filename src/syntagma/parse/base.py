@@ -15,12 +15,11 @@ words.  The names that `load_parser` knows:
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from syntagma.errors import ConfigError, InputError, Place
+from syntagma.hub import find_folder
 from syntagma.tree import Tree
 
 DEFAULT = "parser-en"
@@ -54,14 +53,6 @@ class SentenceError(InputError):
         self.number = number
 
 
-def bundled_folder(name: str) -> Path | None:
-    """Where the package keeps the model of that name, None where it has none."""
-    import syntagma
-
-    folder = Path(syntagma.__file__).parent / "bundled" / name
-    return folder if (folder / "config.json").is_file() else None
-
-
 def load_parser(name: str = DEFAULT) -> Parser:
     """The parser of that name; this file's head lists the names."""
     kind, _, rest = name.partition(":")
@@ -79,31 +70,6 @@ def load_parser(name: str = DEFAULT) -> Parser:
         from syntagma.parse.stanza import StanzaParser
 
         return StanzaParser(rest or "en")
-    folder = _folder(DEFAULT if name == "neural" else name)
     from syntagma.parse.neural import NeuralParser
 
-    return NeuralParser.load(folder)
-
-
-def _folder(name: str) -> Path:
-    found = bundled_folder(name) if re.fullmatch(r"[\w.-]+", name) else None
-    if found is not None:
-        return found
-    if Path(name).is_dir():
-        return Path(name)
-    if re.fullmatch(r"[\w.-]+/[\w.-]+", name):
-        return _from_hub(name)
-    what = f"there is no parser {name!r}"
-    raise ConfigError(what, remedy=f"use {DEFAULT}, a model folder, brackets:FILE, benepar or stanza")
-
-
-def _from_hub(name: str) -> Path:
-    from huggingface_hub import snapshot_download
-
-    try:
-        files = ["config.json", "model.safetensors", "tokenizer.json", "README.md"]
-        return Path(snapshot_download(name, allow_patterns=files))
-    except Exception as error:  # no network, no such name, no access: the library has an error for each
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        what = f"{name!r} is no folder here, and it cannot be fetched from the hub ({reason})"
-        raise ConfigError(what, remedy="check the name, or give a folder") from None
+    return NeuralParser.load(find_folder(DEFAULT if name == "neural" else name, "parser", "network"))

@@ -1,0 +1,49 @@
+"""Where models are found by their names: inside the package, in a folder, or on the Hugging Face hub."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from syntagma.config import read_mapping
+from syntagma.errors import ConfigError
+
+FILES = ("config.json", "model.safetensors", "tokenizer.json", "README.md")
+"""What a model's folder holds; nothing else is fetched."""
+
+_BUNDLED = Path(__file__).parent / "bundled"
+
+
+class NotFound(ConfigError):
+    """A model that is nowhere to be found."""
+
+
+def find_folder(name: str | Path, kind: str, key: str) -> Path:
+    """The folder of a `kind` of model ("model", "parser"), whose config.json has the entry `key`."""
+    folder = Path(name)
+    if (folder / "config.json").is_file():
+        return folder
+    if str(name) in bundled(key):
+        return _BUNDLED / str(name)
+    if folder.is_dir():
+        raise NotFound(f"the folder {str(name)!r} holds no config.json", remedy=f"give the folder of a finished {kind}")
+    if re.fullmatch(r"[\w.-]+/[\w.-]+", str(name)) and not str(name).startswith("."):
+        return _fetch(str(name), kind)
+    known = ", ".join(bundled(key)) or "none in this build"
+    raise NotFound(f"there is no {kind} {str(name)!r}", remedy=f"give a folder, a hub id, or a bundled name ({known})")
+
+
+def bundled(key: str) -> list[str]:
+    """The names of the models in the package whose config.json has the entry `key`."""
+    return sorted(path.parent.name for path in _BUNDLED.glob("*/config.json") if key in read_mapping(path))
+
+
+def _fetch(name: str, kind: str) -> Path:
+    from huggingface_hub import snapshot_download
+
+    try:
+        return Path(snapshot_download(name, allow_patterns=list(FILES)))
+    except Exception as error:  # no network, no such name, no access: the library has an error for each
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        what = f"{name!r} is no folder here, and it cannot be fetched from the hub ({reason})"
+        raise NotFound(what, remedy=f"check the name of the {kind} and the network, or give a folder") from None
