@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import syntagma.parse
-from syntagma.errors import BracketError, ConfigError, InputError, MissingExtra
+from syntagma.errors import BracketError, ConfigError, InputError, SyntagmaError
 from syntagma.parse.base import Parser, SentenceError, load_parser
 from syntagma.parse.brackets import BracketsParser
 
@@ -210,5 +210,5 @@ def test_stanza(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("name", ["benepar", "stanza"])
 def test_a_missing_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(MissingExtra, match=rf"needs the package {name}, .* 'syntagma\[{name}\]'"):
+    with pytest.raises(SyntagmaError, match=rf"needs the package {name}, .* 'syntagma\[{name}\]'"):
         load_parser(name)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from syntagma.errors import ConfigError, MissingExtra
+from syntagma.errors import ConfigError
 from syntagma.parse.base import SentenceError
 from syntagma.tree import ROOT, Tree, read_tree, with_words
 
@@ -39,7 +39,9 @@ def _load(model: str) -> tuple[Any, Any]:
     try:
         import benepar
     except ImportError:
-        raise MissingExtra("benepar", "benepar", "this parser") from None
+        what = "this parser needs the package benepar, which is not installed"
+        remedy = "install it in an environment of its own: pip install torch==2.13.0 'syntagma[benepar]'"
+        raise ConfigError(what, remedy=remedy) from None
     try:
         return benepar, benepar.Parser(model)
     except LookupError:

@@ -125,32 +125,12 @@ class Growth:
     def require(self, words: Sequence[str] = (), labels: Sequence[str] = ()) -> Growth:
         """Words that the text must hold, labels that the next infill must hold."""
         made = Wishes.of(self.generator.vocabulary, words, labels=labels)
-        wishes = self._now.wishes
-        return self._move(
-            replace(
-                self._now,
-                wishes=replace(
-                    wishes,
-                    required=wishes.required + made.required,
-                    required_labels=wishes.required_labels + made.required_labels,
-                ),
-            )
-        )
+        return self._move(replace(self._now, wishes=self._now.wishes.joined(made)))
 
     def forbid(self, words: Sequence[str] = (), labels: Sequence[str] = ()) -> Growth:
         """Words and labels that may not be written from here on."""
         made = Wishes.of(self.generator.vocabulary, (), words, not_labels=labels)
-        wishes = self._now.wishes
-        return self._move(
-            replace(
-                self._now,
-                wishes=replace(
-                    wishes,
-                    forbidden=wishes.forbidden + made.forbidden,
-                    forbidden_labels=wishes.forbidden_labels + made.forbidden_labels,
-                ),
-            )
-        )
+        return self._move(replace(self._now, wishes=self._now.wishes.joined(made)))
 
     def undo(self) -> Growth:
         """Back to before the last step or change."""

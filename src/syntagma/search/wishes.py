@@ -49,6 +49,15 @@ class Wishes:
                 raise ConfigError(f"{word!r} must and must not appear", remedy="decide on one")
         return wishes
 
+    def joined(self, other: Wishes) -> Wishes:
+        """Both wishes."""
+        return Wishes(
+            self.required + other.required,
+            self.forbidden + other.forbidden,
+            self.required_labels + other.required_labels,
+            self.forbidden_labels + other.forbidden_labels,
+        )
+
     @property
     def any(self) -> bool:
         """Whether there is anything to watch."""

@@ -87,7 +87,7 @@ class Subwords:
         learned = json.loads(tokenizer.to_str())["model"]
         vocabulary = {name: at for at, name in enumerate(controls)}
         vocabulary |= {piece: at + len(controls) for piece, at in learned["vocab"].items()}
-        merges = [(pair[0], pair[1]) for pair in learned["merges"]]
+        merges = [tuple(pair.split(" ") if isinstance(pair, str) else pair) for pair in learned["merges"]]
         return Subwords(_blank(models.BPE(vocab=vocabulary, merges=merges)))
 
     def save(self, path: str | Path) -> None:
