@@ -35,7 +35,10 @@ def test_generate(syntagma: Run, model: Path, tmp_path: Path) -> None:
     assert best["levels"][0] == "<T>"
     assert records[0]["hypotheses"][1]["score"] <= best["score"]
 
-    traced = syntagma("generate", "--model", model, "--trace", "--beam", "2", "I ate an apple.").stdout
+    told = syntagma("generate", "--model", model, "--trace", "--profile", "--beam", "2", "I ate an apple.")
+    traced = told.stdout
+    shares = [float(line.rsplit(" ", 1)[1].rstrip("%")) for line in told.stderr.splitlines()]
+    assert sum(shares) == pytest.approx(100, abs=1)
     assert "<T> -> " in traced
 
     steered = syntagma(

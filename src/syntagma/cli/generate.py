@@ -75,6 +75,7 @@ def generate(
     int8: Annotated[
         bool, typer.Option("--int8", help="Int8 weights: faster on a CPU, nearly the same scores.")
     ] = False,
+    profile: Annotated[bool, typer.Option("--profile", help="Say on stderr where the time went.")] = False,
     engine: Annotated[str, typer.Option(help="local, or ray (extra: ray).")] = "local",
     workers: Annotated[int, typer.Option(min=1, help="Processes, or Ray actors.")] = 1,
     threads: Annotated[int | None, typer.Option(min=1, help="CPU threads.  [default: all cores]")] = None,
@@ -103,6 +104,7 @@ def generate(
 
         torch.set_num_threads(threads)
     from syntagma.search import Generator
+    from syntagma.search.stopwatch import Stopwatch
 
     generator = Generator.from_pretrained(model, int8=int8)
     wishes: dict[str, Any] = {
@@ -125,9 +127,10 @@ def generate(
             yield line
 
     failed = 0
+    watch = Stopwatch()
     with _target(out, done) as stream:
         if engine == "local" and workers == 1:
-            results = generator.stream(remembered(), steering=steering, options=settings, batch=batch)
+            results = generator.stream(remembered(), steering=steering, options=settings, batch=batch, watch=watch)
         else:
             from syntagma.search.spread import Work, spread
 
@@ -138,6 +141,9 @@ def generate(
             if not isinstance(found, list):
                 failed += 1
                 print(f"syntagma: line {number}: {found}", file=sys.stderr)
+    if profile:
+        for part, share in watch.shares().items():
+            print(f"syntagma: {part}: {100 * share:.1f}%", file=sys.stderr)
     if failed:
         raise typer.Exit(1)
 

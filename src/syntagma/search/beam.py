@@ -93,6 +93,8 @@ class Sentence:
     rounds: list[tuple[list[Hypothesis], list[Hypothesis]]] = field(default_factory=list)
     """What each depth kept and what it dropped, best first; filled where `remember` is set."""
     remember: bool = False
+    outgrown: bool = False
+    """Whether a context was left behind because it has more tokens than the model has positions."""
     jobs: list[Job] = field(default_factory=list)
     encoded: Encoded | None = None
 
@@ -117,6 +119,14 @@ class Sentence:
     def holds_label(self, tokens: Iterable[int]) -> bool:
         """Whether a label is among the tokens."""
         return not self._labels.isdisjoint(tokens)
+
+    def _fits(self, context: Sequence[int]) -> bool:
+        """Whether the model has positions for a context and for the shortest infill of its open labels."""
+        parts = sum(token in self._labels for token in context)
+        read = len(context) + len(self.config.context_marks)
+        if self.config.architecture == "concat":
+            read += len(self.source) + 2
+        return not parts or max(read, 2 * parts + 2) <= self.config.max_positions
 
     def open_labels(self, hypothesis: Hypothesis) -> int:
         """How many labels of a context are open."""
@@ -226,6 +236,9 @@ class Sentence:
                 )
                 continue
             context = grow_marks(job.hypothesis.context, found.tokens, depth, self.config)
+            if not self._fits(context.ids):
+                self.outgrown = True
+                continue
             matched = self.matches is not None and self.matches(context.ids, depth)
             score = self.accumulate(job.hypothesis, found.score) + (self.options.reward if matched else 0.0)
             yield Hypothesis(

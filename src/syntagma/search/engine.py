@@ -21,15 +21,17 @@ from syntagma.search.beam import Job, Sentence
 from syntagma.search.grammar import IMPOSSIBLE, BracketPlace, Grammar, Place
 from syntagma.search.inner import Group, Row, Way
 from syntagma.search.options import SearchOptions
+from syntagma.search.stopwatch import Stopwatch
 
 
 class Engine:
     """Runs searches for as many sentences at once as `batch` says."""
 
-    def __init__(self, network: Network, grammar: Grammar, batch: int = 32) -> None:
+    def __init__(self, network: Network, grammar: Grammar, batch: int = 32, watch: Stopwatch | None = None) -> None:
         self.network = network.eval()
         self.grammar = grammar
         self.batch = batch
+        self.watch = watch or Stopwatch()
         self.row_steps = 0
         """Rows decoded so far, summed over steps: what the search costs."""
 
@@ -53,8 +55,10 @@ class Engine:
                     sentence.encoded = None
                     yield sentence
             if jobs:
-                opened = self._open(jobs)
-                state = DecoderState.join([state, opened]) if state is not None and groups else opened
+                with self.watch("context encoding"):
+                    opened = self._open(jobs)
+                with self.watch("moving rows"):
+                    state = DecoderState.join([state, opened]) if state is not None and groups else opened
                 groups += [Group(job, [self._first_row(job)]) for job in jobs]
             if not groups:
                 if not ready and not entering:
@@ -79,7 +83,8 @@ class Engine:
         config = self.network.config
         rows = [[*sentence.source, config.end] for sentence in sentences]
         check_lengths(config, source=max(map(len, rows)))
-        encoded = self.network.encode(pad_rows(rows, config.pad))
+        with self.watch("source encoding"):
+            encoded = self.network.encode(pad_rows(rows, config.pad))
         for number, sentence in enumerate(sentences):
             sentence.encoded = encoded.row(number, len(rows[number]))
 
@@ -116,25 +121,29 @@ class Engine:
         rows = [row for group in groups for row in group.rows]
         self.row_steps += len(rows)
         tokens = torch.tensor([row.tokens[-1] if row.tokens else config.start for row in rows])
-        scores = self.network.step(state, tokens)
-        self._mask(groups, rows, scores)
-        widest = max(group.job.sentence.options.beam for group in groups)
-        ways = self._ways(groups, rows, scores, widest)
+        with self.watch("decoding and output layer"):
+            scores = self.network.step(state, tokens)
+        with self.watch("grammar and choice"):
+            self._mask(groups, rows, scores)
+            widest = max(group.job.sentence.options.beam for group in groups)
+            ways = self._ways(groups, rows, scores, widest)
         parents: list[int] = []
         same_sizes = True
         offset = 0
         for group, choices in zip(groups, ways, strict=True):
             size = len(group.rows)
-            kept = group.choose(choices, self.grammar)
+            with self.watch("grammar and choice"):
+                kept = group.choose(choices, self.grammar)
             parents += [offset + parent for parent in kept]
             same_sizes = same_sizes and len(kept) == size
             offset += size
         if parents != list(range(offset)):
             index = torch.tensor(parents, dtype=torch.long)
-            if same_sizes:
-                state.reorder(index)
-            else:
-                state = state.select(index)
+            with self.watch("moving rows"):
+                if same_sizes:
+                    state.reorder(index)
+                else:
+                    state = state.select(index)
         return state, groups
 
     def _mask(self, groups: list[Group], rows: list[Row], scores: Tensor) -> None:

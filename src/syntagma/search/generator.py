@@ -25,6 +25,7 @@ from syntagma.search.grammar import Grammar
 from syntagma.search.growth import Growth
 from syntagma.search.options import SearchOptions
 from syntagma.search.output import Output, read_out, read_out_plain
+from syntagma.search.stopwatch import Stopwatch
 from syntagma.search.wishes import Wishes
 from syntagma.template import Template, TemplateError
 from syntagma.text.spacing import respace
@@ -138,14 +139,15 @@ class Generator:
         steering: Steering | None = None,
         options: SearchOptions | None = None,
         batch: int = 32,
+        watch: Stopwatch | None = None,
     ) -> Iterator[list[Output] | SyntagmaError]:
         """For each text, in order, its hypotheses or what was wrong with it; texts are taken in as there is room.
 
         An error among the texts, such as a line that could not be read, comes back in its place; a text without words
-        has no hypotheses.
+        has no hypotheses.  `watch` is told where the time goes.
         """
         steering, options = steering or Steering(), options or self.defaults
-        engine = Engine(self.network, self.grammar, batch)
+        engine = Engine(self.network, self.grammar, batch, watch)
         ready: dict[int, list[Output] | SyntagmaError] = {}
 
         def sentences() -> Iterator[Sentence]:
@@ -193,10 +195,10 @@ class Generator:
         return Sentence(number, source, options, config, start, matches, steering.wishes)
 
     def _outputs(self, sentence: Sentence, steering: Steering) -> list[Output] | SyntagmaError:
-        if not sentence.beam:
-            return TemplateError(
-                "no output of this model has the template's shape", remedy="loosen it with '...' or '*'"
-            )
+        try:
+            self.check_found(sentence)
+        except SyntagmaError as error:
+            return error
         if not self.network.config.guided:
             linearised = self.network.config.architecture == "linearised"
             return [read_out_plain(hypothesis, self.vocabulary, linearised) for hypothesis in sentence.beam]
@@ -207,6 +209,8 @@ class Generator:
         """Raise where the wishes left nothing in the beam."""
         if sentence.beam:
             return
+        if sentence.outgrown:
+            raise SyntagmaError("the text outgrew the model's positions", remedy="lower max_depth or max_tokens")
         if sentence.wishes.any:
             raise ConfigError("no output fulfils the wishes", remedy="ask for fewer words, or widen the beam")
         raise TemplateError("no output of this model has the template's shape", remedy="loosen it with '...' or '*'")
