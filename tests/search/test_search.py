@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from search_models import TEXTS, random_generator, random_model
 from syntagma.convert.authors import convert
 from syntagma.errors import ConfigError, LabelError, SyntagmaError
+from syntagma.hub import bundled
 from syntagma.levels import MalformedInfill, expand, read_tokens, show
 from syntagma.model.batch import grow_marks, mark_context, stack_contexts
 from syntagma.model.config import Architecture
@@ -270,6 +271,18 @@ class TestSteering:
                 expected = alpha * before + (1 - alpha) * level.infill_score + (0.5 if level.rewarded else 0.0)
                 assert level.score == pytest.approx(expected)
                 before = level.score
+
+    @pytest.mark.skipif("parser-en" not in bundled("network"), reason="the bundled parser is not here")
+    def test_an_exemplars_shape_is_followed_to_a_depth(self) -> None:
+        generator = random_generator(SUBWORDS, 1, beam=2, max_depth=8)
+        template = generator.steering(exemplar="Did he really do it?").template
+        assert str(template) == "(T (NP) (VP (NP)))"
+        cut = Template.parse("(T (NP *) (VP *))")
+        for output in generator(TEXTS[0], exemplar="Did he really do it?", exemplar_depth=2, control="hard"):
+            assert output.tree is not None
+            assert cut.matches_tree(output.tree)
+        with pytest.raises(ConfigError, match="both given"):
+            generator(TEXTS[0], exemplar="Go!", template="(S)")
 
     def test_growth_from_any_context(self) -> None:
         generator = random_generator(SUBWORDS, 1, beam=2)
