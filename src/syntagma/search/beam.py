@@ -62,6 +62,8 @@ class Job:
     hypothesis: Hypothesis
     parts: int
     labels: bool
+    tokens: int
+    """The most tokens of its infill."""
     grown: list[Hypothesis] | None = None
     """The contexts that its infills grow, once it is done."""
 
@@ -123,10 +125,12 @@ class Sentence:
     def _fits(self, context: Sequence[int]) -> bool:
         """Whether the model has positions for a context and for the shortest infill of its open labels."""
         parts = sum(token in self._labels for token in context)
-        read = len(context) + len(self.config.context_marks)
-        if self.config.architecture == "concat":
-            read += len(self.source) + 2
-        return not parts or max(read, 2 * parts + 2) <= self.config.max_positions
+        return not parts or max(self._read(context), 2 * parts + 2) <= self.config.max_positions
+
+    def _read(self, context: Sequence[int]) -> int:
+        """How many positions a context takes."""
+        beside = len(self.source) + 2 if self.config.architecture == "concat" else 0
+        return len(context) + len(self.config.context_marks) + beside
 
     def open_labels(self, hypothesis: Hypothesis) -> int:
         """How many labels of a context are open."""
@@ -142,16 +146,27 @@ class Sentence:
         """The contexts to fill at this depth; none where the search is over."""
         if not self.config.guided:  # a baseline writes its whole target at once
             first = all(hypothesis.parent is None for hypothesis in self.beam)
-            self.jobs = [Job(self, hypothesis, 0, labels=False) for hypothesis in self.beam] if first else []
+            self.jobs = (
+                [Job(self, hypothesis, 0, False, self.options.max_tokens) for hypothesis in self.beam] if first else []
+            )
             return self.jobs
         if self.levels == 0:
             return []
         self.jobs = [
-            Job(self, hypothesis, parts, labels=hypothesis.depth < self.options.max_depth)
-            for hypothesis in self.beam
-            if (parts := self.open_labels(hypothesis))
+            self._job(hypothesis, parts) for hypothesis in self.beam if (parts := self.open_labels(hypothesis))
         ]
         return self.jobs
+
+    def _job(self, hypothesis: Hypothesis, parts: int) -> Job:
+        """A context to fill.  Its infill gets no more tokens than leave positions for the next context and its infill;
+        where that is too few for all parts, it is filled with words at once, so that the text ends.
+        """
+        positions = self.config.max_positions
+        room = min(positions - self._read(hypothesis.context.ids), (positions - 2) // 2)
+        labels = hypothesis.depth < self.options.max_depth and room > 2 * parts
+        return Job(
+            self, hypothesis, parts, labels, min(self.options.max_tokens, room) if labels else self.options.max_tokens
+        )
 
     def threshold(self) -> float:
         """A score that the next beam's last place has at least: what scores less cannot enter it.

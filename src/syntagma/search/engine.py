@@ -101,10 +101,9 @@ class Engine:
         return self.network.open(encoded, rows, contexts)
 
     def _first_row(self, job: Job) -> Row:
-        options = job.sentence.options
         # An infill may grow past its tokens by what a template still needs, and by what the user has written.
         reserve = 64 if job.hypothesis.guide is not None else sum(map(len, job.hypothesis.pins.values()))
-        longest = min(options.max_tokens, self.network.config.max_positions - 1 - reserve)
+        longest = min(job.tokens, self.network.config.max_positions - 1 - reserve)
         place: Place | BracketPlace
         if job.parts:
             place = Place.start(job.parts, longest, job.labels)
