@@ -34,46 +34,77 @@ class Engine:
         self.watch = watch or Stopwatch()
         self.row_steps = 0
         """Rows decoded so far, summed over steps: what the search costs."""
+        self._alive: dict[int, Sentence] = {}
+        self._ready: list[Sentence] = []  # sentences that are between two depths
+        self._state: DecoderState | None = None
+        self._groups: list[Group] = []
 
     def run(self, sentences: Iterable[Sentence]) -> Iterator[Sentence]:
         """Each sentence once its beam is final, in the order in which they finish."""
         waiting = iter(sentences)
-        alive = 0
-        ready: list[Sentence] = []  # sentences that are between two depths
-        state: DecoderState | None = None
-        groups: list[Group] = []
         while True:
-            entering = list(islice(waiting, self.batch - alive))
-            self._encode(entering)
-            alive += len(entering)
-            jobs: list[Job] = []
-            for sentence in ready + entering:
-                fresh = sentence.next_jobs()
-                jobs += fresh
-                if not fresh:
-                    alive -= 1
-                    sentence.encoded = None
-                    yield sentence
-            if jobs:
-                with self.watch("context encoding"):
-                    opened = self._open(jobs)
-                with self.watch("moving rows"):
-                    state = DecoderState.join([state, opened]) if state is not None and groups else opened
-                groups += [Group(job, [self._first_row(job)]) for job in jobs]
-            if not groups:
-                if not ready and not entering:
-                    return
-                ready = []
-                continue
-            assert state is not None
-            state, groups = self._step(state, groups)
-            ready = []
-            for group in [group for group in groups if not group.rows]:
-                sentence = group.job.sentence
-                if sentence.complete(group.job, group.finished):
-                    sentence.advance()
-                    ready.append(sentence)
-            groups = [group for group in groups if group.rows]
+            self.enter(islice(waiting, self.batch - self.alive))
+            if not self.alive:
+                return
+            yield from self.turn()
+
+    @property
+    def alive(self) -> int:
+        """How many sentences are being searched."""
+        return len(self._alive)
+
+    def enter(self, sentences: Iterable[Sentence]) -> None:
+        """Take in sentences; those that are there already go on as before."""
+        entering = list(sentences)
+        self._encode(entering)
+        self._alive.update((id(sentence), sentence) for sentence in entering)
+        self._ready += entering
+
+    def leave(self, sentence: Sentence) -> None:
+        """Give up the search for a sentence; its rows go with it."""
+        if self._alive.pop(id(sentence), None) is None:
+            return
+        self._ready = [other for other in self._ready if other is not sentence]
+        kept = [group for group in self._groups if group.job.sentence is not sentence]
+        if len(kept) < len(self._groups) and self._state is not None:
+            stays = [group.job.sentence is not sentence for group in self._groups for _ in group.rows]
+            self._state = self._state.select(torch.tensor(stays).nonzero()[:, 0]) if any(stays) else None
+        self._groups = kept
+
+    def turn(self) -> list[Sentence]:
+        """One token for every row of every sentence; the sentences that are finished, which leave."""
+        done = self._open_jobs()
+        if not self._groups or self._state is None:
+            return done
+        self._state, groups = self._step(self._state, self._groups)
+        for group in groups:
+            sentence = group.job.sentence
+            if not group.rows and sentence.complete(group.job, group.finished):
+                sentence.advance()
+                self._ready.append(sentence)
+        self._groups = [group for group in groups if group.rows]
+        return done
+
+    def _open_jobs(self) -> list[Sentence]:
+        """Begin the next depth of the sentences that are between two; those that have none are done."""
+        jobs: list[Job] = []
+        done: list[Sentence] = []
+        for sentence in self._ready:
+            fresh = sentence.next_jobs()
+            jobs += fresh
+            if not fresh:
+                sentence.encoded = None
+                del self._alive[id(sentence)]
+                done.append(sentence)
+        self._ready = []
+        if jobs:
+            with self.watch("context encoding"):
+                opened = self._open(jobs)
+            with self.watch("moving rows"):
+                grown = self._state is not None and self._groups
+                self._state = DecoderState.join([self._state, opened]) if grown and self._state else opened
+            self._groups += [Group(job, [self._first_row(job)]) for job in jobs]
+        return done
 
     @torch.inference_mode()
     def _encode(self, sentences: Sequence[Sentence]) -> None:
