@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
-TEST_EXTRAS := dev,bench,ctranslate2,fabric,meteor,plots,ray,similarity
+TEST_EXTRAS := dev,bench,ctranslate2,fabric,hf,meteor,plots,ray,serve,similarity
 
 .PHONY: demo test check format clean
 
@@ -11,6 +11,8 @@ demo: $(VENV)/demo.stamp
 	@$(BIN)/python -m syntagma.demo
 
 test: check
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || \
+		echo "chromium is not installed, so the studio's page is not tested (Debian: apt-get install chromium)."
 	$(BIN)/python -m pytest -q
 
 check: $(VENV)/test.stamp

@@ -9,7 +9,8 @@ import syntagma
 
 ORDER = [
     "errors", "files", "config", "hub", "engines", "tree", "levels", "template", "text", "parse", "metrics", "corpus",
-    "model", "convert", "search", "train", "distillation", "bench", "cli", "demo", "__main__", "__init__",
+    "model", "convert", "backbone", "search", "train", "distillation", "experiment", "serve", "bench", "cli", "demo",
+    "__main__", "__init__",
 ]  # fmt: skip
 ROOT = Path(syntagma.__file__).parent
 

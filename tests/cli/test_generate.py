@@ -79,3 +79,24 @@ def test_generate_errors(syntagma: Run, model: Path) -> None:
     assert unclosed.stderr == "syntagma: column 1: the bracket opened here is never closed; add the missing ')'\n"
     assert "--resume needs" in syntagma("generate", "--model", model, "--resume", "x", check=1).stderr
     assert "batch size" in syntagma("generate", "--model", model, "--batch-size", "0", "x", check=1).stderr
+
+
+def test_export_halves_the_weights_and_keeps_how_to_search(syntagma: Run, model: Path, tmp_path: Path) -> None:
+    (tmp_path / "card.md").write_text("# To share\n")
+    chosen = ("--search", "beam=2", "--search", "novel=true", "--card", "card.md")
+    syntagma("export", "--model", model, "--out", "shared", *chosen)
+    half, whole = ((folder / "model.safetensors").stat().st_size for folder in (tmp_path / "shared", model))
+    assert half < 0.6 * whole
+    assert (tmp_path / "shared" / "README.md").read_text() == "# To share\n"
+    about = json.loads((tmp_path / "shared" / "config.json").read_text())["about"]
+    assert about["search"] == {"max_depth": 4, "max_tokens": 10, "beam": 2, "novel": True}
+    made = syntagma("paraphrase", "--model", tmp_path / "shared", "--nbest", "2", "I ate.").stdout.splitlines()
+    assert (
+        made[:2]
+        == syntagma("generate", "--model", tmp_path / "shared", "--nbest", "2", "I ate.").stdout.splitlines()[:2]
+    )
+    for wrong, what in (
+        (("--search", "bream=2"), "'beam'"), (("--weights", "int8"), "float16"), ((), "it exists already"),
+    ):  # fmt: skip
+        out = "shared" if not wrong else "other"
+        assert what in syntagma("export", "--model", model, "--out", out, *wrong, check=1).stderr

@@ -65,7 +65,7 @@ def stepwise(net: Network, one: Example) -> list[float]:
         state = net.open(encoded, torch.tensor([0]), stack_contexts([[marked]], net.config))
         before = net.config.start
         for token in [*infill, net.config.end]:
-            scores.append(net.step(state, torch.tensor([before]))[0, token].item())
+            scores.append(net.step(state, torch.tensor([before])).log_probabilities()[0, token].item())
             before = token
     return scores
 
@@ -139,7 +139,9 @@ class TestScores:
             encoded = net.encode(batch.source)
             contexts = stack_contexts([[mark_context([T], net.config)]] * 2, net.config)
             state = net.open(encoded, torch.tensor([0, 1]), contexts)
-            assert torch.allclose(net.step(state, torch.tensor([2, 2])).exp().sum(-1), torch.ones(2), atol=1e-5)
+            assert torch.allclose(
+                net.step(state, torch.tensor([2, 2])).log_probabilities().exp().sum(-1), torch.ones(2), atol=1e-5
+            )
             assert net.loss(batch, 0.1).nll.item() == pytest.approx(net.loss(batch).nll.item())
             assert net.loss(batch, 0.1).total.item() != pytest.approx(net.loss(batch).total.item())
 
@@ -151,7 +153,7 @@ class TestScores:
             state = net.open(net.encode(torch.tensor([[20, 21, 1]])), torch.tensor([0]), None)
             steps = 0.0
             for before, token in zip([2, 30, 31, 32], [30, 31, 32, 1], strict=True):
-                steps -= net.step(state, torch.tensor([before]))[0, token].item()
+                steps -= net.step(state, torch.tensor([before])).log_probabilities()[0, token].item()
         assert whole == pytest.approx(steps, abs=1e-4)
 
     def test_too_long_is_said(self) -> None:
@@ -176,13 +178,13 @@ class TestState:
         with torch.inference_mode():
             state, start = self.rows(net, [1, 2, 3])
             net.step(state, start)
-            two = net.step(state, torch.tensor([PART, PART, PART]))
+            two = net.step(state, torch.tensor([PART, PART, PART])).log_probabilities()
             other, fresh = self.rows(net, [7, 8])
             joined = DecoderState.join([state.select(torch.tensor([2, 0, 0])), other])
             assert len(joined) == 5
-            mixed = net.step(joined, torch.cat([torch.tensor([30, 31, 31]), fresh]))
-            kept = net.step(state, torch.tensor([31, 32, 30]))
-            first = net.step(other, fresh)
+            mixed = net.step(joined, torch.cat([torch.tensor([30, 31, 31]), fresh])).log_probabilities()
+            kept = net.step(state, torch.tensor([31, 32, 30])).log_probabilities()
+            first = net.step(other, fresh).log_probabilities()
         assert two.shape == (3, 60)
         assert torch.allclose(mixed[:3], kept[[2, 0, 0]], atol=1e-5)
         assert torch.allclose(mixed[3:], first, atol=1e-5)
@@ -195,7 +197,7 @@ class TestState:
             net.step(state, start.repeat(3))
             net.step(state, torch.tensor([30, 31, 32]))
             state.reorder(torch.tensor([2, 2, 0]))
-            scores = net.step(state, torch.tensor([40, 40, 40]))
+            scores = net.step(state, torch.tensor([40, 40, 40])).log_probabilities()
         assert torch.allclose(scores[0], scores[1])
         assert not torch.allclose(scores[0], scores[2])
 
@@ -204,7 +206,7 @@ class TestState:
         with torch.inference_mode():
             state, start = self.rows(net, [5])
             for _ in range(35):
-                scores = net.step(state, start)
+                scores = net.step(state, start).log_probabilities()
         assert torch.isfinite(scores).all()
 
 

@@ -15,13 +15,15 @@ def test_every_engine_has_its_rows(tmp_path: Path) -> None:
     pytest.importorskip("ctranslate2")
     subwords = Subwords.train([split(text).words for text in TEXTS * 3], size=300)
     about = {"search": {"max_depth": 4, "max_tokens": 10, "score": "mean"}}
-    for name, architecture in (("guided", "extra-encoder"), ("seq2seq", "seq2seq")):
+    for name, architecture in (("guided", "extra-encoder"), ("seq2seq", "seq2seq"), ("concat", "concat")):
         network = random_model(subwords, 4, architecture, norm="post")  # type: ignore[arg-type]
         save_pretrained(tmp_path / name, network, subwords, "", about=about)
     (tmp_path / "sources.txt").write_text("\n".join(TEXTS))
     rows = list(run(tmp_path, quick=True, threads=1, runs=1))
     assert {row.peer for row in rows} == {"our seq2seq", "Hugging Face", "CTranslate2 float32", "CTranslate2 int8"}
     assert all(row.ours > 0 for row in rows)
+    equal = [row for row in rows if row.what.endswith("equal texts") and row.peer == "CTranslate2 float32"]
+    assert [(row.ours, row.peers) for row in equal] == [(len(TEXTS), len(TEXTS))]
     tokens = {row.peer: row.peers for row in rows if row.unit == "tokens"}
     assert tokens["Hugging Face"] == pytest.approx(tokens["CTranslate2 float32"], abs=1.5)
 

@@ -18,7 +18,7 @@ from syntagma.levels import MalformedInfill, expand, read_tokens, show
 from syntagma.model.batch import grow_marks, mark_context, stack_contexts
 from syntagma.model.config import Architecture
 from syntagma.search import Generator, Output, SearchOptions, Steering
-from syntagma.search.beam import Hypothesis, Sentence
+from syntagma.search.beam import Candidate, Hypothesis, Sentence
 from syntagma.search.engine import Engine
 from syntagma.search.grammar import BracketPlace, May, Place
 from syntagma.template import Template, TemplateError
@@ -137,8 +137,9 @@ def plain_search(generator: Generator, text: str, options: SearchOptions) -> lis
                         continue
                     state = network.open(encoded, torch.tensor([0]), stack_contexts([[context]], config))
                     for token in (config.start, *tokens):
-                        scores = network.step(state, torch.tensor([token]))[0]
-                    scores = scores + generator.grammar.mask([place], [None])[0]
+                        scores = network.step(state, torch.tensor([token])).log_probabilities()
+                    generator.grammar.restrict(scores, [place], [None])
+                    scores = scores[0]
                     for token in scores.topk(options.beam + 1).indices.tolist():
                         if scores[token] > float("-inf"):
                             ways.append(
@@ -166,6 +167,20 @@ def authors_generator(reference: Path, **options: Any) -> Generator:
 
 
 class TestAlgorithm:
+    @pytest.mark.parametrize("others", [[], [-1.0]])
+    def test_novel_leaves_out_the_source_where_there_is_something_else(self, others: list[float]) -> None:
+        generator = random_generator(SUBWORDS, 5)
+        for novel in (False, True):
+            options = generator.defaults.changed({"novel": novel})
+            sentence = generator.sentence(0, TEXTS[0], Steering(), options)
+            (job,) = sentence.next_jobs()
+            part, other = sentence.config.part, SUBWORDS.encode(TEXTS[1])
+            found = [Candidate((part, *sentence.source), -0.1)] + [Candidate((part, *other), score) for score in others]
+            assert sentence.complete(job, found)
+            assert not sentence.next_jobs()
+            texts = [SUBWORDS.decode(hypothesis.context.ids) for hypothesis in sentence.beam]
+            assert texts == ([TEXTS[1]] if novel and others else [TEXTS[0]] + [TEXTS[1]] * len(others))
+
     def test_greedy_traces_equal_the_authors(self, shared: Path) -> None:
         reference = shared / "reference"
         generator = authors_generator(reference, beam=1, score="mean", first_level="plain")

@@ -2,7 +2,8 @@
 
 `--data` is a folder with two trained models of the same preset and corpus, `guided` (norm=post or pre) and `seq2seq`
 (norm=post, so that it can be handed to other engines weight for weight), and `sources.txt` with real sentences.  The
-seq2seq model runs in our engine, in Hugging Face `generate` (as a Marian model) and in CTranslate2 (fp32, int8).
+seq2seq model runs in our engine, in Hugging Face `generate` (as a Marian model) and in CTranslate2 (fp32, int8).  Where
+there is also a model `concat`, its structural search runs in torch and in CTranslate2.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from syntagma.bench.report import Row, best_of
 from syntagma.errors import InputError, Place
@@ -42,8 +43,40 @@ def run(data: Path | None = None, *, quick: bool = False, threads: int = 2, runs
             engines = _engines(seq2seq, texts, threads, Path(folder))
             for beam, batch in ((5, 32),) if quick else ((1, 1), (1, 32), (5, 1), (5, 32)):
                 yield from _compare(guided, engines, texts, beam, batch, runs)
+            if (data / "concat").exists():
+                yield from _compare_exported(data / "concat", texts, Path(folder), runs)
     finally:
         torch.set_num_threads(before)
+
+
+def _compare_exported(model: Path, texts: list[str], folder: Path, runs: int) -> Iterator[Row]:
+    """A concat model under the structural search in torch and in CTranslate2, beam 5, and how many texts are equal."""
+    from syntagma.backbone.ctranslate2 import export
+    from syntagma.backbone.storage import from_pretrained
+    from syntagma.search import Generator
+
+    loaded = from_pretrained(model)
+    weights: tuple[Literal["float32", "int8"], ...] = ("float32", "int8")
+    for kind in weights:
+        export(folder / f"concat-{kind}", loaded.network, loaded.subwords, loaded.about, kind)
+    found: dict[str, list[str]] = {}
+
+    def search(name: str, generator: Generator) -> Callable[[], None]:
+        def call() -> None:
+            options = generator.defaults.changed({"beam": 5})
+            made = generator.stream(texts, options=options, batch=32)
+            found[name] = [one[0].text if isinstance(one, list) and one else "" for one in made]
+
+        return call
+
+    exported = {f"CTranslate2 {kind}": Generator.from_pretrained(folder / f"concat-{kind}") for kind in weights}
+    calls = [search(name, generator) for name, generator in exported.items()]
+    ours, *seconds = best_of(runs, search("ours", Generator.from_pretrained(model)), *calls)
+    for name, taken in zip(exported, seconds, strict=True):
+        what = "generate, structural search of a concat model, beam 5, batch 32"
+        yield Row(what, len(texts) / ours, "sentences/s", name, len(texts) / taken, taken / ours)
+        equal = sum(mine == other for mine, other in zip(found["ours"], found[name], strict=True))
+        yield Row(f"{what}: equal texts", len(texts), "texts", name, equal)
 
 
 Engine = Callable[[int, int], Sequence[Sequence[Any]]]

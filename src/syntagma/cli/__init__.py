@@ -11,7 +11,21 @@ import sys
 
 import typer
 
-from syntagma.cli import bench, convert, distill, evaluate, generate, levels, parse, prepare, train
+from syntagma.cli import (
+    bench,
+    convert,
+    distill,
+    evaluate,
+    export,
+    generate,
+    levels,
+    parse,
+    prepare,
+    reproduce,
+    serve,
+    train,
+    votes,
+)
 from syntagma.errors import SyntagmaError
 
 app = typer.Typer(
@@ -22,7 +36,21 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
-for family in (parse, levels, prepare, train, distill, generate, evaluate, convert, bench):
+for family in (
+    parse,
+    levels,
+    prepare,
+    train,
+    distill,
+    generate,
+    evaluate,
+    reproduce,
+    convert,
+    export,
+    serve,
+    votes,
+    bench,
+):
     family.register(app)
 
 

@@ -24,6 +24,7 @@ class Bench(StrEnum):
     generate = "generate"
     metrics = "metrics"
     parse = "parse"
+    serve = "serve"
     train = "train"
 
 
@@ -37,16 +38,19 @@ def bench(
     data: Annotated[
         Path | None,
         typer.Option(
-            help="Real data instead of made-up: core: trees; parse: sentences; metrics: pairs; generate: models."
+            help="Real data instead of made-up: core: trees; parse, serve: sentences; metrics: pairs; generate: models."
         ),
     ] = None,
     quick: Annotated[bool, typer.Option(help="Leave out what takes minutes.")] = False,
+    model: Annotated[str | None, typer.Option(help="serve: the model to serve.")] = None,
+    seconds: Annotated[float, typer.Option(min=0.1, help="serve: how long the clients ask.")] = 30.0,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a row.")] = False,
 ) -> None:
     """Measure speed side by side with peers, all in one run; run it while nothing else is running."""
     from importlib import import_module
 
-    _show(import_module(f"syntagma.bench.{name.value}").run(data, quick=quick), as_json)
+    more = {"model": model, "seconds": seconds} if name is Bench.serve else {}
+    _show(import_module(f"syntagma.bench.{name.value}").run(data, quick=quick, **more), as_json)
 
 
 def _show(rows: Iterable[Row], as_json: bool) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import StrEnum
 from itertools import islice
 from pathlib import Path
@@ -34,6 +35,32 @@ class ScoreKind(StrEnum):
 def register(app: typer.Typer) -> None:
     """Add the commands of this file to `app`."""
     app.command("generate")(generate)
+    app.command("paraphrase")(_with_model(_PARAPHRASE, "paraphrase-en"))
+    app.command("translate")(_with_model(_TRANSLATE, "translate-de-en"))
+
+
+_PARAPHRASE = """Say English texts in other words: `generate` with the bundled paraphrase model.
+
+Example: syntagma paraphrase --nbest 5 --trace "It seems like he has made a mistake."
+"""
+_TRANSLATE = """Translate German texts into English: `generate` with the bundled translation model.
+
+Example: syntagma translate "Er scheint einen Fehler gemacht zu haben."
+"""
+
+
+def _with_model(explained: str, model: str) -> Callable[..., None]:
+    """`generate` with another default model."""
+    signature = inspect.signature(generate, eval_str=True)
+    parameters = [one.replace(default=model) if one.name == "model" else one for one in signature.parameters.values()]
+
+    def command(**given: Any) -> None:
+        generate(**given)
+
+    command.__doc__ = explained
+    command.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {one.name: one.annotation for one in parameters}
+    return command
 
 
 def generate(
@@ -63,6 +90,9 @@ def generate(
     max_depth: Annotated[int | None, typer.Option(min=1, help="How deep a tree may grow.  [default: 24]")] = None,
     must: Annotated[list[str] | None, typer.Option(help="A word that must appear; repeat it for several.")] = None,
     must_not: Annotated[list[str] | None, typer.Option(help="A word that must not appear; repeat it.")] = None,
+    novel: Annotated[
+        bool | None, typer.Option(help="Leave out an output that only repeats the source.  [default: the model's]")
+    ] = None,
     diversity: Annotated[float | None, typer.Option(min=0, help="A penalty for what hypotheses share.")] = None,
     sample: Annotated[bool, typer.Option("--sample", help="Draw hypotheses instead of searching.")] = False,
     temperature: Annotated[float | None, typer.Option(help="Of the samples.  [default: 1.0]")] = None,
@@ -76,7 +106,9 @@ def generate(
         bool, typer.Option("--int8", help="Int8 weights: faster on a CPU, nearly the same scores.")
     ] = False,
     profile: Annotated[bool, typer.Option("--profile", help="Say on stderr where the time went.")] = False,
-    engine: Annotated[str, typer.Option(help="local, or ray (extra: ray).")] = "local",
+    engine: Annotated[
+        str, typer.Option(help="local, ray (extra: ray), or ctranslate2 for a model that was exported for it.")
+    ] = "local",
     workers: Annotated[int, typer.Option(min=1, help="Processes, or Ray actors.")] = 1,
     threads: Annotated[int | None, typer.Option(min=1, help="CPU threads.  [default: all cores]")] = None,
     out: Annotated[Path | None, typer.Option(help="Write here instead of standard output.")] = None,
@@ -96,7 +128,8 @@ def generate(
     batch = 32 if batch_size == "auto" else _count(batch_size)
     given = {
         "beam": beam, "alpha": alpha, "score": score and score.value, "reward": reward, "max_depth": max_depth,
-        "diversity": diversity, "sample": sample or None, "temperature": temperature, "top_p": top_p, "seed": seed,
+        "novel": novel, "diversity": diversity, "sample": sample or None, "temperature": temperature, "top_p": top_p,
+        "seed": seed,
     }  # fmt: skip
     options = {name: value for name, value in given.items() if value is not None}
     if threads is not None:
@@ -107,6 +140,9 @@ def generate(
     from syntagma.search.stopwatch import Stopwatch
 
     generator = Generator.from_pretrained(model, int8=int8)
+    if engine == "ctranslate2":
+        _check_export(generator, model)
+        engine = "local"
     wishes: dict[str, Any] = {
         "template": template, "exemplar": exemplar, "exemplar_depth": exemplar_depth, "control": control.value,
         "start": start, "must": must or (), "must_not": must_not or (),
@@ -146,6 +182,15 @@ def generate(
             print(f"syntagma: {part}: {100 * share:.1f}%", file=sys.stderr)
     if failed:
         raise typer.Exit(1)
+
+
+def _check_export(generator: Generator, model: str) -> None:
+    from syntagma.backbone.ctranslate2 import Translator
+    from syntagma.errors import ConfigError
+
+    if not isinstance(generator.network, Translator):
+        what = f"the model {model!r} was not exported for ctranslate2"
+        raise ConfigError(what, remedy="make a folder for it with `syntagma export --engine ctranslate2`")
 
 
 def _explain(generator: Generator, texts: list[str], steering: Steering, options: dict[str, Any], page: Path) -> None:

@@ -26,6 +26,11 @@ def train(
     ] = None,
     data: Annotated[Path | None, typer.Option(help="A prepared corpus.", show_default=False)] = None,
     preset: Annotated[str | None, typer.Option(help="The size: tiny, small or base.", show_default=False)] = None,
+    backbone: Annotated[
+        str | None,
+        typer.Option(help="A pretrained model to train: a folder, a .gguf file or a hub id.", show_default=False),
+    ] = None,
+    lora: Annotated[bool, typer.Option("--lora", help="Train adapters beside the backbone's weights.")] = False,
     config: Annotated[Path | None, typer.Option(help="Settings in a JSON or YAML file.", show_default=False)] = None,
     minutes: Annotated[
         float | None, typer.Option(help="Plan the run to end in so many minutes.", show_default=False)
@@ -38,7 +43,10 @@ def train(
 
     Example: syntagma train --preset small --data corpora/tatoeba --out runs/small --minutes 150 lr=5e-4 dropout=0.2
     """
-    given = {"data": None if data is None else str(data), "preset": preset, "minutes": minutes}
+    given = {
+        "data": None if data is None else str(data), "preset": preset, "minutes": minutes, "backbone": backbone,
+        "lora": lora or None,
+    }  # fmt: skip
     chosen = _config(out, config, {name: value for name, value in given.items() if value is not None}, settings or [])
     if profile:
         _show_shares(chosen, out)

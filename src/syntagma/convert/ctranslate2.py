@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 from syntagma.errors import ConfigError, MissingExtra
+from syntagma.model.config import ModelConfig
 from syntagma.model.layers import AttentionBlock, EncoderLayer, FeedForwardBlock
 from syntagma.model.network import Network
 
@@ -29,7 +30,7 @@ def to_ctranslate2(network: Network, folder: str | Path, weights: Weights = "flo
     if config.attends_to_context or config.copy or config.slots:
         raise ConfigError(
             "CTranslate2 holds only models with one encoder, without copying and slots",
-            remedy="train with architecture=seq2seq or concat",
+            remedy="train with architecture=concat or seq2seq, copy=false and slots=false",
         )
     spec = TransformerSpec.from_config(
         (config.source_layers, config.decoder_layers),
@@ -54,16 +55,21 @@ def to_ctranslate2(network: Network, folder: str | Path, weights: Weights = "flo
         _self_attention(theirs.self_attention, layer.self_attention)
         _attention(theirs.attention, layer.source_attention)
         _feed_forward(theirs.ffn, layer.feed_forward)
+    register_ids(spec, config)
+    spec.validate()
+    spec.optimize(quantization=None if weights == "float32" else weights)
+    Path(folder).mkdir(parents=True)
+    spec.save(str(folder))
+
+
+def register_ids(spec: Any, config: ModelConfig) -> None:
+    """Give a model our ids, written as numbers, for its vocabulary."""
     tokens = [str(number) for number in range(config.vocabulary)]
     spec.register_source_vocabulary(tokens)
     spec.register_target_vocabulary(tokens)
     spec.config.bos_token = spec.config.decoder_start_token = str(config.start)
     spec.config.eos_token, spec.config.unk_token = str(config.end), str(config.pad)
     spec.config.add_source_eos = spec.config.add_source_bos = False
-    spec.validate()
-    spec.optimize(quantization=None if weights == "float32" else weights)
-    Path(folder).mkdir(parents=True)
-    spec.save(str(folder))
 
 
 def _array(tensor: torch.Tensor) -> Any:

@@ -10,14 +10,14 @@ import warnings
 
 from torch import nn
 
-from syntagma.model.network import Network
+from syntagma.model.interface import Learns
 
 
-def quantised(network: Network) -> Network:
+def quantised(network: Learns) -> Learns:
     """The network with int8 linear layers, for inference only; the one given is left as it is."""
     from torch.ao.quantization import per_channel_dynamic_qconfig, quantize_dynamic
 
     with warnings.catch_warnings():  # torch 2.13 deprecates these kernels and has no successor for a plain CPU yet
         warnings.simplefilter("ignore")
-        made: Network = quantize_dynamic(network.eval(), {nn.Linear: per_channel_dynamic_qconfig})  # type: ignore[no-untyped-call]
+        made: Learns = quantize_dynamic(network.eval(), {nn.Linear: per_channel_dynamic_qconfig})  # type: ignore[no-untyped-call]
     return made

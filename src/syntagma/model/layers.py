@@ -48,11 +48,15 @@ class Attention(nn.Module):
 
     def forward(self, states: Tensor, memory: Memory, mask: Tensor | None) -> Tensor:
         """What states [B, T, W] find in the memory under the mask: [B, T, W]."""
-        rows, size, width = states.shape
-        query = self.query(states).view(rows, size, self.heads, -1).transpose(1, 2)
-        found = F.scaled_dot_product_attention(query, memory.keys, memory.values, attn_mask=mask)
-        done: Tensor = self.output(found.transpose(1, 2).reshape(rows, size, width))
+        done: Tensor = self.output(self.found(self.query(states), memory, mask))
         return done
+
+    def found(self, queries: Tensor, memory: Memory, mask: Tensor | None) -> Tensor:
+        """What queries [B, T, W] find: [B, T, W], the heads side by side."""
+        rows, size, width = queries.shape
+        heads = queries.view(rows, size, self.heads, -1).transpose(1, 2)
+        values = F.scaled_dot_product_attention(heads, memory.keys, memory.values, attn_mask=mask)
+        return values.transpose(1, 2).reshape(rows, size, width)
 
 
 class Block(nn.Module):

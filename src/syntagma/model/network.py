@@ -17,8 +17,8 @@ from torch.nn import functional as F
 
 from syntagma.model.batch import Batch, Contexts
 from syntagma.model.config import ModelConfig
-from syntagma.model.layers import FORBIDDEN, DecoderLayer, Encoder, Memory, Positions
-from syntagma.model.state import DecoderState, join_memories, join_padded
+from syntagma.model.layers import FORBIDDEN, AttentionBlock, DecoderLayer, Encoder, Memory, Positions
+from syntagma.model.state import DecoderState, Shelf, join_memories, join_padded
 
 
 class Loss(NamedTuple):
@@ -28,6 +28,17 @@ class Loss(NamedTuple):
     nll: Tensor
     correct: Tensor
     tokens: int
+
+
+class Scores(NamedTuple):
+    """What may come next in N rows: the log-probability of token v is `logits[n, v] - norm[n]`."""
+
+    logits: Tensor
+    norm: Tensor
+
+    def log_probabilities(self) -> Tensor:
+        """Of all tokens, [N, V]."""
+        return self.logits - self.norm[:, None]
 
 
 @dataclass(frozen=True)
@@ -109,8 +120,12 @@ class Network(nn.Module):
         nll = norm - logits.gather(1, targets[:, None])[:, 0]
         if self.copy is not None:
             rows = where.nonzero()[:, 0]
-            matches = encoded.ids[rows] == targets[:, None]
-            nll = -self.copy.mixed(chosen, encoded.states, encoded.ids, rows, self.config.pad, -nll, matches)
+            ids = encoded.ids[rows]
+            follows = following(ids, batch.inputs[where])
+            pointer = self.copy.pointer(chosen, self.copy.key(encoded.states)[rows], ids == self.config.pad, follows)
+            nll = -self.copy.mixed(chosen, pointer, ids == targets[:, None], -nll)
+            if not self.training:  # what the best token is, only a validation asks
+                norm = self.copy.mix(chosen, pointer, ids, logits, norm)
         return where, targets, logits, norm, nll
 
     def _decode(self, batch: Batch, encoded: Encoded) -> Tensor:
@@ -155,34 +170,24 @@ class Network(nn.Module):
             assert contexts is not None
             encoded = self.encode(join_source(encoded.ids[rows], contexts.ids, config))
             rows = torch.arange(len(rows), device=rows.device)
-        sources = tuple(memory.select(rows) for memory in encoded.memories)
-        ids = encoded.ids[rows]
-        context_memories: tuple[Memory, ...] = ()
-        context_mask = None
+        context_shelf = None
         if config.attends_to_context:
             assert contexts is not None
             states = self._encode_contexts(contexts)
-            context_memories = tuple(
+            memories = tuple(
                 layer.context_attention.attention.remember(states)
                 for layer in self.layers
                 if layer.context_attention is not None
             )
-            context_mask = _additive((contexts.level > 0)[:, None, None, :])
-        copy_keys = None
-        if self.copy is not None:
-            copy_keys = self.copy.key(encoded.states)[rows]
-        return DecoderState.begin(
-            config,
-            sources,
-            _additive((ids != config.pad)[:, None, None, :]),
-            context_memories,
-            context_mask,
-            ids,
-            copy_keys,
-        )
+            mask = _additive((contexts.level > 0)[:, None, None, :])
+            context_shelf = Shelf.of(memories, mask, torch.arange(len(rows), device=rows.device))
+        mask = _additive((encoded.ids != config.pad)[:, None, None, :])
+        copy_keys = None if self.copy is None else self.copy.key(encoded.states)
+        sources = Shelf.of(encoded.memories, mask, rows)
+        return DecoderState.begin(config, sources, context_shelf, encoded.ids, copy_keys)
 
-    def step(self, state: DecoderState, tokens: Tensor) -> Tensor:
-        """Feed tokens [N], one a row; the log-probabilities [N, V] of the next.  The state moves on."""
+    def step(self, state: DecoderState, tokens: Tensor) -> Scores:
+        """Feed tokens [N], one a row; what may come next.  The state moves on."""
         slots = state.count_parts(tokens)
         states = self._embed(tokens[:, None], state.lengths[:, None], slots[:, None])
         mask = state.self_mask()
@@ -191,16 +196,21 @@ class Network(nn.Module):
             seen = block.before(states)
             memory = state.remember(number, block.attention.remember(seen))
             states = block.after(states, block.attention(seen, memory, mask))
-            if layer.context_attention is not None:
-                states = layer.context_attention.to_memory(states, state.contexts[number], state.context_mask)
-            states = layer.source_attention.to_memory(states, state.sources[number], state.source_mask)
+            if layer.context_attention is not None and state.contexts is not None:
+                states = _ask(layer.context_attention, states, state.contexts, number)
+            states = _ask(layer.source_attention, states, state.sources, number)
             states = layer.feed_forward(states)
         state.lengths += 1
         hidden = self.decoder_norm(states)[:, 0]
-        scores = F.log_softmax(self._logits(hidden), dim=-1)
+        logits = self._logits(hidden)
+        norm = torch.logsumexp(logits, dim=-1)
         if self.copy is not None:
-            scores = self.copy.spread(hidden, state.copy_keys, state.source_ids, self.config.pad, scores)
-        return scores
+            assert state.copy_keys is not None
+            shelf, ids = state.sources, state.source_ids
+            keys, padding, mine = state.copy_keys, ids == self.config.pad, ids[shelf.places]
+            pointer = self.copy.shared_pointer(hidden, shelf, keys, padding, following(mine, tokens))
+            norm = self.copy.mix(hidden, pointer, mine, logits, norm)
+        return Scores(logits, norm)
 
     # -- shared
 
@@ -236,28 +246,56 @@ class CopyHead(nn.Module):
         self.query = nn.Linear(width, width)
         self.key = nn.Linear(width, width)
         self.gate = nn.Linear(width, 1)
+        self.follow = nn.Parameter(torch.tensor([2.0]))
+        """What a place gains whose token comes right after the token that was written last: words of several pieces
+        are copied piece by piece."""
 
-    def _pointer(self, hidden: Tensor, keys: Tensor, ids: Tensor, pad: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Log-probabilities over the source [N, S], and the logs of the shares of copying and of writing [N]."""
+    def pointer(self, hidden: Tensor, keys: Tensor, padding: Tensor, follows: Tensor) -> Tensor:
+        """Log-probabilities over the source [N, S] of states [N, W], whose sources have keys [N, S, W]."""
         scores = torch.einsum("nw,nsw->ns", self.query(hidden), keys) * keys.shape[-1] ** -0.5
-        pointer = F.log_softmax(scores.masked_fill(ids == pad, FORBIDDEN), dim=-1)
-        gate = self.gate(hidden)[:, 0]
-        return pointer, F.logsigmoid(gate), F.logsigmoid(-gate)
+        return F.log_softmax((scores + self.follow * follows).masked_fill(padding, FORBIDDEN), dim=-1)
 
-    def mixed(
-        self, hidden: Tensor, states: Tensor, ids: Tensor, rows: Tensor, pad: int, written: Tensor, matches: Tensor
-    ) -> Tensor:
+    def shared_pointer(self, hidden: Tensor, shelf: Shelf, keys: Tensor, padding: Tensor, follows: Tensor) -> Tensor:
+        """The same where the keys [P, S, W] and padding [P, S] stand on a shelf."""
+        scores = torch.einsum("prw,psw->prs", shelf.seated(self.query(hidden)), keys) * keys.shape[-1] ** -0.5
+        scores = scores.masked_fill(padding[:, None], FORBIDDEN)
+        return F.log_softmax(shelf.risen(scores) + self.follow * follows, dim=-1)
+
+    def mixed(self, hidden: Tensor, pointer: Tensor, matches: Tensor, written: Tensor) -> Tensor:
         """Log-probability [N] of targets that score `written` [N] and stand in the source at `matches` [N, S]."""
-        pointer, copying, writing = self._pointer(hidden, self.key(states)[rows], ids[rows], pad)
         copied = torch.logsumexp(pointer.masked_fill(~matches, FORBIDDEN), dim=-1)
-        return torch.logaddexp(writing + written, copying + copied)
+        gate = self.gate(hidden)[:, 0]
+        return torch.logaddexp(F.logsigmoid(-gate) + written, F.logsigmoid(gate) + copied)
 
-    def spread(self, hidden: Tensor, keys: Tensor | None, ids: Tensor, pad: int, scores: Tensor) -> Tensor:
-        """Vocabulary log-probabilities [N, V] mixed with the pointer's."""
-        assert keys is not None
-        pointer, copying, writing = self._pointer(hidden, keys, ids, pad)
-        copied = torch.zeros_like(scores).scatter_add_(1, ids, pointer.exp())
-        return torch.logaddexp(scores + writing[:, None], (copied + 1e-30).log() + copying[:, None])
+    def mix(self, hidden: Tensor, pointer: Tensor, ids: Tensor, logits: Tensor, norm: Tensor) -> Tensor:
+        """Put the pointer's share into the logits [N, V] of what stands in the source, ids [N, S]; their new norm [N].
+
+        Only those few logits change, because writing with a share of w is a norm that is less by log w.
+        """
+        gate = self.gate(hidden)[:, 0]
+        norm = norm - F.logsigmoid(-gate)
+        same = ids[:, :, None] == ids[:, None, :]  # a token may stand in the source twice
+        copied = torch.logsumexp(pointer[:, None, :].masked_fill(~same, FORBIDDEN), dim=-1)
+        share = copied + (F.logsigmoid(gate) + norm)[:, None]
+        logits.scatter_(1, ids, torch.logaddexp(logits.gather(1, ids), share))
+        return norm
+
+
+def following(ids: Tensor, last: Tensor) -> Tensor:
+    """Where in sources [N, S] the token before is the one that was written last [N]: 1.0 there, else 0.0.
+
+    >>> following(torch.tensor([[7, 8, 9, 7]]), torch.tensor([8])).tolist()
+    [[0.0, 0.0, 1.0, 0.0]]
+    """
+    return F.pad((ids[:, :-1] == last[:, None]).float(), (1, 0))
+
+
+def _ask(block: AttentionBlock, states: Tensor, shelf: Shelf, layer: int) -> Tensor:
+    """States [N, 1, W] that look at their places on a shelf, those of a place together."""
+    attention = block.attention
+    laid = shelf.seated(attention.query(block.before(states)[:, 0]))
+    found = shelf.risen(attention.found(laid, shelf.memories[layer], shelf.mask))
+    return block.after(states, attention.output(found)[:, None])
 
 
 def join_source(source: Tensor, contexts: Tensor, config: ModelConfig) -> Tensor:

@@ -2,12 +2,15 @@
 
 A row is one hypothesis.  Rows may be at different lengths, belong to different sources and contexts, leave (`select`),
 change places (`reorder`) and be joined by others (`join`): search keeps all that is alive in one state.
+
+What rows only read, the keys and values of their source and their context, is not copied for each row: a `Shelf` keeps
+one place for each source or context, and the rows that look at the same place ask together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -16,20 +19,79 @@ from torch.nn import functional as F
 from syntagma.model.config import ModelConfig
 from syntagma.model.layers import FORBIDDEN, Memory
 
-_GROWTH = 16
+_GROWTH = 4
+_FULL_ENOUGH = 0.7
+
+
+@dataclass(frozen=True)
+class Shelf:
+    """Memories [P, H, M, D] of each decoder layer, what of them may be seen [P, 1, 1, M], and each row's place [N].
+
+    `seats` [N] lays the rows out as [P, most rows at one place], so that one attention serves a whole place.
+    """
+
+    memories: tuple[Memory, ...]
+    mask: Tensor
+    places: Tensor
+    seats: Tensor
+    most: int
+
+    @staticmethod
+    def of(memories: tuple[Memory, ...], mask: Tensor, places: Tensor) -> Shelf:
+        """A shelf for rows that look at `places` [N]."""
+        counts = torch.bincount(places, minlength=len(mask))
+        order = torch.argsort(places, stable=True)
+        ranks = torch.empty_like(places)
+        ranks[order] = torch.arange(len(places), device=places.device) - (counts.cumsum(0) - counts)[places[order]]
+        most = int(counts.max())
+        return Shelf(memories, mask, places, places * most + ranks, most)
+
+    def seated(self, rows: Tensor) -> Tensor:
+        """Values of rows [N, ...] as [P, most, ...]; zeros where no row sits."""
+        size = len(self.mask)
+        laid = rows.new_zeros(size * self.most, *rows.shape[1:])
+        laid.index_copy_(0, self.seats, rows)
+        return laid.view(size, self.most, *rows.shape[1:])
+
+    def risen(self, laid: Tensor) -> Tensor:
+        """The rows [N, ...] again from [P, most, ...]."""
+        return laid.reshape(-1, *laid.shape[2:]).index_select(0, self.seats)
+
+    def select(self, rows: Tensor, also: Callable[[Tensor], None] | None = None) -> Shelf:
+        """For those rows; places that nobody looks at any more go when they are many, and `also` hears which stay."""
+        places = self.places[rows]
+        used = torch.unique(places)
+        if len(used) > _FULL_ENOUGH * len(self.mask):
+            return Shelf.of(self.memories, self.mask, places)
+        if also is not None:
+            also(used)
+        moved = torch.searchsorted(used, places)
+        return Shelf.of(tuple(memory.select(used) for memory in self.memories), self.mask[used], moved)
+
+    @staticmethod
+    def join(shelves: Sequence[Shelf]) -> Shelf:
+        """One shelf with the places and rows of all."""
+        starts = [0]
+        for shelf in shelves:
+            starts.append(starts[-1] + len(shelf.mask))
+        return Shelf.of(
+            join_memories([shelf.memories for shelf in shelves]),
+            join_padded([shelf.mask for shelf in shelves], 3, FORBIDDEN),
+            torch.cat([shelf.places + start for shelf, start in zip(shelves, starts, strict=False)]),
+        )
 
 
 @dataclass
 class DecoderState:
-    """Keys and values of what every row attends to, and of what it has written: [N, H, *, D] for each decoder layer."""
+    """What every row attends to, and the keys and values of what it has written: [N, H, *, D] for each layer."""
 
     config: ModelConfig
-    sources: tuple[Memory, ...]
-    source_mask: Tensor
-    contexts: tuple[Memory, ...]
-    context_mask: Tensor | None
+    sources: Shelf
+    contexts: Shelf | None
     source_ids: Tensor
+    """Of each place on the shelf of sources, [P, S]."""
     copy_keys: Tensor | None
+    """Likewise, [P, S, W]."""
     keys: list[Tensor]
     values: list[Tensor]
     lengths: Tensor
@@ -37,20 +99,15 @@ class DecoderState:
 
     @staticmethod
     def begin(
-        config: ModelConfig,
-        sources: tuple[Memory, ...],
-        source_mask: Tensor,
-        contexts: tuple[Memory, ...],
-        context_mask: Tensor | None,
-        source_ids: Tensor,
-        copy_keys: Tensor | None,
+        config: ModelConfig, sources: Shelf, contexts: Shelf | None, source_ids: Tensor, copy_keys: Tensor | None
     ) -> DecoderState:
         """Before the first token."""
-        rows, heads, _, size = sources[0].keys.shape
-        empty = [sources[0].keys.new_zeros(rows, heads, _GROWTH, size) for _ in sources]
+        shape = sources.memories[0].keys
+        rows = len(sources.places)
+        empty = [shape.new_zeros(rows, shape.shape[1], _GROWTH, shape.shape[3]) for _ in sources.memories]
         zeros = torch.zeros(rows, dtype=torch.long, device=source_ids.device)
         return DecoderState(
-            config, sources, source_mask, contexts, context_mask, source_ids, copy_keys,
+            config, sources, contexts, source_ids, copy_keys,
             empty, [keys.clone() for keys in empty], zeros, zeros.clone(),
         )  # fmt: skip
 
@@ -83,26 +140,24 @@ class DecoderState:
 
     def reorder(self, rows: Tensor) -> None:
         """Row i goes on from where row `rows[i]` was; both must have the same source and context."""
-        self.keys = [keys.index_select(0, rows) for keys in self.keys]
-        self.values = [values.index_select(0, rows) for values in self.values]
         self.lengths = self.lengths[rows]
         self.parts = self.parts[rows]
+        size = -(-int(self.lengths.max()) // _GROWTH) * _GROWTH  # the longest row may have left
+        self.keys = [keys[:, :, :size].index_select(0, rows) for keys in self.keys]
+        self.values = [values[:, :, :size].index_select(0, rows) for values in self.values]
 
     def select(self, rows: Tensor) -> DecoderState:
         """A state of those rows, which may repeat."""
-        return DecoderState(
-            self.config,
-            tuple(memory.select(rows) for memory in self.sources),
-            self.source_mask[rows],
-            tuple(memory.select(rows) for memory in self.contexts),
-            None if self.context_mask is None else self.context_mask[rows],
-            self.source_ids[rows],
-            None if self.copy_keys is None else self.copy_keys[rows],
-            [keys.index_select(0, rows) for keys in self.keys],
-            [values.index_select(0, rows) for values in self.values],
-            self.lengths[rows],
-            self.parts[rows],
-        )
+        made = replace(self)
+        made.reorder(rows)
+
+        def keep(places: Tensor) -> None:
+            made.source_ids = self.source_ids[places]
+            made.copy_keys = None if self.copy_keys is None else self.copy_keys[places]
+
+        made.sources = self.sources.select(rows, keep)
+        made.contexts = None if self.contexts is None else self.contexts.select(rows)
+        return made
 
     @staticmethod
     def join(states: Sequence[DecoderState]) -> DecoderState:
@@ -110,14 +165,12 @@ class DecoderState:
         if len(states) == 1:
             return states[0]
         first = states[0]
-        masks = [state.context_mask for state in states if state.context_mask is not None]
+        contexts = [state.contexts for state in states if state.contexts is not None]
         copies = [state.copy_keys for state in states if state.copy_keys is not None]
         return DecoderState(
             first.config,
-            join_memories([state.sources for state in states]),
-            join_padded([state.source_mask for state in states], 3, FORBIDDEN),
-            join_memories([state.contexts for state in states]),
-            join_padded(masks, 3, FORBIDDEN) if masks else None,
+            Shelf.join([state.sources for state in states]),
+            Shelf.join(contexts) if contexts else None,
             join_padded([state.source_ids for state in states], 1, first.config.pad),
             join_padded(copies, 1) if copies else None,
             [join_padded(list(layer), 2) for layer in zip(*(state.keys for state in states), strict=True)],

@@ -58,24 +58,25 @@ def save_pretrained(
 
     The configuration is written last, so a folder that has one is complete.
     """
-    target = Path(folder)
-    target.mkdir(parents=True, exist_ok=True)
-    (target / "config.json").unlink(missing_ok=True)
     weights = {name: tensor.detach().cpu().to(getattr(torch, dtype)) for name, tensor in network.state_dict().items()}
-    part = target / ".model.safetensors.part"
-    save_file(weights, part)
-    part.replace(target / "model.safetensors")
-    subwords.save(target / "tokenizer.json")
-    with write_whole(target / "README.md") as stream:
+    values = {"model": network.config.to_dict(), "tokenizer": subwords.fingerprint, "about": dict(about or {})}
+    write_folder(Path(folder), weights, subwords, card, values)
+
+
+def write_folder(
+    folder: Path, weights: Mapping[str, Tensor], vocabulary: Vocabulary, card: str, values: Mapping[str, Any]
+) -> None:
+    """Write the files of a model folder, `values` with the format into its config.json, which comes last."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.json").unlink(missing_ok=True)
+    part = folder / ".model.safetensors.part"
+    save_file(dict(weights), part)
+    part.replace(folder / "model.safetensors")
+    vocabulary.save(folder / "tokenizer.json")
+    with write_whole(folder / "README.md") as stream:
         stream.write(card)
-    values = {
-        "format": FORMAT,
-        "model": network.config.to_dict(),
-        "tokenizer": subwords.fingerprint,
-        "about": dict(about or {}),
-    }
-    with write_whole(target / "config.json") as stream:
-        json.dump(values, stream, indent=2, ensure_ascii=False)
+    with write_whole(folder / "config.json") as stream:
+        json.dump({"format": FORMAT, **values}, stream, indent=2, ensure_ascii=False)
         stream.write("\n")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from syntagma.model.batch import Marked, grow_marks
+from syntagma.model.batch import Marked, grow_marks, mark_context
 from syntagma.model.config import ModelConfig
 from syntagma.model.network import Encoded
 from syntagma.search.options import SearchOptions
@@ -87,6 +87,8 @@ class Sentence:
     start: Hypothesis
     matches: Matcher | None = None
     wishes: Wishes = field(default_factory=Wishes)
+    canonical: Callable[[Sequence[int]], list[int]] | None = None
+    """The ids that a context has when its text is tokenised anew, where they may differ from those it was grown in."""
     levels: int | None = None
     """How many depths to grow; None: until the text is finished."""
     on_level: Callable[[Sentence], None] | None = None
@@ -105,11 +107,17 @@ class Sentence:
         self.beam = [replace(self.start, sample=number) for number in range(copies)]
         self._labels = frozenset(self.config.labels)
         self._threshold: float | None = None
+        self._held: list[Job] = []
 
     @property
     def most_reward(self) -> float:
         """What a context can gain at most by matching the template."""
         return self.options.reward if self.matches is not None else 0.0
+
+    @property
+    def bounded(self) -> bool:
+        """Whether an infill's score can be told to be too low before it is finished."""
+        return self.options.bounds and self.options.score == "sum" and self.plain and self.config.guided
 
     @property
     def plain(self) -> bool:
@@ -142,8 +150,17 @@ class Sentence:
             return infill
         return self.options.alpha * hypothesis.score + (1 - self.options.alpha) * infill
 
-    def next_jobs(self) -> list[Job]:
-        """The contexts to fill at this depth; none where the search is over."""
+    def next_jobs(self, abreast: int = 1 << 30) -> list[Job]:
+        """The contexts to fill next, at this depth or the one below; none where the search is over.
+
+        Where bounds hold, `abreast` jobs of a depth are handed out at a time, the best first: what they find rules out
+        much of the others' work.
+        """
+        if self.jobs:
+            held = self._held_jobs(abreast)
+            if held:
+                return held
+            self.advance()
         if not self.config.guided:  # a baseline writes its whole target at once
             first = all(hypothesis.parent is None for hypothesis in self.beam)
             self.jobs = (
@@ -155,7 +172,19 @@ class Sentence:
         self.jobs = [
             self._job(hypothesis, parts) for hypothesis in self.beam if (parts := self.open_labels(hypothesis))
         ]
-        return self.jobs
+        self._held = self.jobs[abreast:] if self.bounded else []
+        return self.jobs[: len(self.jobs) - len(self._held)]
+
+    def _held_jobs(self, abreast: int) -> list[Job]:
+        """The next jobs of this depth that were held back, without those that cannot reach the next beam any more."""
+        ready: list[Job] = []
+        while self._held and len(ready) < abreast:
+            job = self._held.pop(0)
+            if job.bound(0.0) < self.threshold():
+                job.grown = []
+            else:
+                ready.append(job)
+        return ready
 
     def _job(self, hypothesis: Hypothesis, parts: int) -> Job:
         """A context to fill.  Its infill gets no more tokens than leave positions for the next context and its infill;
@@ -176,6 +205,8 @@ class Sentence:
         if self._threshold is None:
             best: dict[Ids, float] = {}
             for hypothesis in self._competitors():
+                if self._repeats(hypothesis):
+                    continue
                 key = tuple(hypothesis.context.ids)
                 best[key] = max(hypothesis.score, best.get(key, hypothesis.score))
             enough = len(best) >= self.options.beam
@@ -183,14 +214,16 @@ class Sentence:
         return self._threshold
 
     def complete(self, job: Job, found: Iterable[Candidate]) -> bool:
-        """Take a job's infills; whether it was the last job of this depth."""
+        """Take a job's infills; whether no other job of this depth is under way."""
         job.grown = list(self._grown(job, found))
         self._threshold = None
-        return all(other.grown is not None for other in self.jobs)
+        held = {id(other) for other in self._held}
+        return all(other.grown is not None or id(other) in held for other in self.jobs)
 
     def advance(self) -> None:
         """Once every job is done: the beam of the next depth.  Equal contexts are merged, the better one stays."""
         ranked = sorted(self._competitors(), key=lambda hypothesis: -hypothesis.score)
+        ranked = [hypothesis for hypothesis in ranked if not self._repeats(hypothesis)] or ranked
         if self.options.sample:
             kept = ranked
         else:
@@ -229,6 +262,10 @@ class Sentence:
             ranked = [hypothesis for hypothesis in ranked if hypothesis not in group]
         return sorted(kept, key=lambda hypothesis: -hypothesis.score)
 
+    def _repeats(self, hypothesis: Hypothesis) -> bool:
+        """Whether a hypothesis is the source again, which is not wanted."""
+        return self.options.novel and tuple(hypothesis.context.ids) == tuple(self.source)
+
     def _competitors(self) -> Iterator[Hypothesis]:
         waiting = {id(job.hypothesis) for job in self.jobs}
         yield from (hypothesis for hypothesis in self.beam if id(hypothesis) not in waiting)
@@ -251,6 +288,8 @@ class Sentence:
                 )
                 continue
             context = grow_marks(job.hypothesis.context, found.tokens, depth, self.config)
+            if self.canonical is not None:
+                context = mark_context(self.canonical(context.ids), self.config)
             if not self._fits(context.ids):
                 self.outgrown = True
                 continue

@@ -15,19 +15,23 @@ import torch
 from torch import Tensor
 
 from syntagma.model.batch import check_lengths, pad_rows, stack_contexts
-from syntagma.model.network import Encoded, Network
-from syntagma.model.state import DecoderState
+from syntagma.model.interface import Decodes, State
+from syntagma.model.network import Scores
 from syntagma.search.beam import Job, Sentence
 from syntagma.search.grammar import IMPOSSIBLE, BracketPlace, Grammar, Place
 from syntagma.search.inner import Group, Row, Way
 from syntagma.search.options import SearchOptions
 from syntagma.search.stopwatch import Stopwatch
 
+_JOBS_ABREAST = 16
+"""With few sentences a depth's jobs run side by side, for less waiting; with many one after the other, for less work:
+what the best context's infills score rules out much of what its rivals would try."""
+
 
 class Engine:
     """Runs searches for as many sentences at once as `batch` says."""
 
-    def __init__(self, network: Network, grammar: Grammar, batch: int = 32, watch: Stopwatch | None = None) -> None:
+    def __init__(self, network: Decodes, grammar: Grammar, batch: int = 32, watch: Stopwatch | None = None) -> None:
         self.network = network.eval()
         self.grammar = grammar
         self.batch = batch
@@ -36,7 +40,7 @@ class Engine:
         """Rows decoded so far, summed over steps: what the search costs."""
         self._alive: dict[int, Sentence] = {}
         self._ready: list[Sentence] = []  # sentences that are between two depths
-        self._state: DecoderState | None = None
+        self._state: State | None = None
         self._groups: list[Group] = []
 
     def run(self, sentences: Iterable[Sentence]) -> Iterator[Sentence]:
@@ -80,7 +84,6 @@ class Engine:
         for group in groups:
             sentence = group.job.sentence
             if not group.rows and sentence.complete(group.job, group.finished):
-                sentence.advance()
                 self._ready.append(sentence)
         self._groups = [group for group in groups if group.rows]
         return done
@@ -89,8 +92,9 @@ class Engine:
         """Begin the next depth of the sentences that are between two; those that have none are done."""
         jobs: list[Job] = []
         done: list[Sentence] = []
+        abreast = max(1, _JOBS_ABREAST // max(1, self.alive))
         for sentence in self._ready:
-            fresh = sentence.next_jobs()
+            fresh = sentence.next_jobs(abreast)
             jobs += fresh
             if not fresh:
                 sentence.encoded = None
@@ -102,7 +106,7 @@ class Engine:
                 opened = self._open(jobs)
             with self.watch("moving rows"):
                 grown = self._state is not None and self._groups
-                self._state = DecoderState.join([self._state, opened]) if grown and self._state else opened
+                self._state = type(opened).join([self._state, opened]) if grown else opened
             self._groups += [Group(job, [self._first_row(job)]) for job in jobs]
         return done
 
@@ -120,16 +124,18 @@ class Engine:
             sentence.encoded = encoded.row(number, len(rows[number]))
 
     @torch.inference_mode()
-    def _open(self, jobs: Sequence[Job]) -> DecoderState:
+    def _open(self, jobs: Sequence[Job]) -> State:
         """A state with one row for each job, before its first token."""
         sentences = list({id(job.sentence): job.sentence for job in jobs}.values())
         row_of = {id(sentence): row for row, sentence in enumerate(sentences)}
-        encoded = Encoded.stack([s.encoded for s in sentences if s.encoded is not None], self.network.config.pad)
+        sources = [sentence.encoded for sentence in sentences if sentence.encoded is not None]
+        encoded = type(sources[0]).stack(sources, self.network.config.pad)
         rows = torch.tensor([row_of[id(job.sentence)] for job in jobs])
         contexts = None
         if self.network.config.guided:
             contexts = stack_contexts([[job.hypothesis.context] for job in jobs], self.network.config)
-        return self.network.open(encoded, rows, contexts)
+        opened: State = self.network.open(encoded, rows, contexts)
+        return opened
 
     def _first_row(self, job: Job) -> Row:
         # An infill may grow past its tokens by what a template still needs, and by what the user has written.
@@ -145,18 +151,17 @@ class Engine:
         return Row((), 0.0, place, job.hypothesis.guide)
 
     @torch.inference_mode()
-    def _step(self, state: DecoderState, groups: list[Group]) -> tuple[DecoderState, list[Group]]:
+    def _step(self, state: State, groups: list[Group]) -> tuple[State, list[Group]]:
         """Feed every row its last token and choose how each group goes on."""
         config = self.network.config
         rows = [row for group in groups for row in group.rows]
         self.row_steps += len(rows)
         tokens = torch.tensor([row.tokens[-1] if row.tokens else config.start for row in rows])
         with self.watch("decoding and output layer"):
-            scores = self.network.step(state, tokens)
+            logits, norm = self.network.step(state, tokens)
         with self.watch("grammar and choice"):
-            self._mask(groups, rows, scores)
-            widest = max(group.job.sentence.options.beam for group in groups)
-            ways = self._ways(groups, rows, scores, widest)
+            self._mask(groups, rows, logits)
+            ways = self._ways(groups, rows, Scores(logits, norm))
         parents: list[int] = []
         same_sizes = True
         offset = 0
@@ -167,7 +172,7 @@ class Engine:
             parents += [offset + parent for parent in kept]
             same_sizes = same_sizes and len(kept) == size
             offset += size
-        if parents != list(range(offset)):
+        if parents and parents != list(range(offset)):
             index = torch.tensor(parents, dtype=torch.long)
             with self.watch("moving rows"):
                 if same_sizes:
@@ -177,14 +182,14 @@ class Engine:
         return state, groups
 
     def _mask(self, groups: list[Group], rows: list[Row], scores: Tensor) -> None:
-        """Rule out of scores [N, V] what the grammar, templates, pins and wishes forbid."""
+        """Rule out of logits [N, V] what the grammar, templates, pins and wishes forbid."""
         only = {
             at: row.forced[0] if row.forced else self.grammar.closing(row.place)
             for at, row in enumerate(rows)
             if row.forced or row.pinned
         }
         kept = {at: scores[at, token].item() for at, token in only.items()}
-        scores += self.grammar.mask([row.place for row in rows], [row.guide for row in rows])
+        self.grammar.restrict(scores, [row.place for row in rows], [row.guide for row in rows])
         for at, token in only.items():  # what the user has written stands, whatever else holds
             scores[at] = IMPOSSIBLE
             scores[at, token] = kept[at]
@@ -197,30 +202,78 @@ class Engine:
                         scores[at, wishes.banned(row.tokens)] = IMPOSSIBLE
             offset += len(group.rows)
 
-    def _ways(self, groups: list[Group], rows: list[Row], scores: Tensor, widest: int) -> list[list[Way]]:
-        """For each group, the best ways to go on from each of its rows, and those that its wishes ask for."""
-        best, chosen = (part.tolist() for part in scores.topk(min(widest + 1, scores.shape[1])))
-        ways: list[list[Way]] = []
+    def _ways(self, groups: list[Group], rows: list[Row], scores: Scores) -> list[list[Way]]:
+        """For each group, the best ways to go on from its rows, and those that its wishes ask for."""
+        widest = max(group.job.sentence.options.beam for group in groups)
+        best, tokens = top(scores.logits, widest + 1)
+        before = torch.tensor([row.score for row in rows], dtype=torch.float64)
+        totals = best - scores.norm[:, None] + before[:, None]
+        # In a group at most `widest` ways go on, and at most one ends for each of its rows.
+        ways = best_ways([len(group.rows) for group in groups], totals, tokens, 2 * widest)
         offset = 0
-        for group in groups:
-            options, wishes = group.job.sentence.options, group.job.sentence.wishes
-            context = tuple(group.job.hypothesis.context.ids)
-            found: set[Way] = set()
-            for number, row in enumerate(group.rows):
-                at = offset + number
-                if options.sample:
-                    token = draw(scores[at], options, group.job, len(row.tokens))
-                    found.add(Way(-(row.score + scores[at, token].item()), number, token))
-                    continue
-                pairs = zip(best[at], chosen[at], strict=True)
-                found.update(Way(-(row.score + score), number, token) for score, token in pairs if score != IMPOSSIBLE)
-                for token in wishes.offered(row.tokens, context):
-                    score = scores[at, token].item()
-                    if score != IMPOSSIBLE:
-                        found.add(Way(-(row.score + score), number, token))
-            ways.append(list(found))
-            offset += len(group.rows)
+        for number, group in enumerate(groups):
+            after = offset + len(group.rows)
+            mine = Scores(scores.logits[offset:after], scores.norm[offset:after])
+            if group.job.sentence.options.sample:
+                ways[number] = _drawn(group, mine)
+            elif group.job.sentence.wishes.any:
+                ways[number] = _wished(group, mine, totals[offset:after], tokens[offset:after])
+            offset = after
         return ways
+
+
+def top(scores: Tensor, count: int, block: int = 64) -> tuple[Tensor, Tensor]:
+    """The best of scores [N, V] and where they are: [N, count] each.
+
+    The best `count` lie in the `count` blocks with the greatest maxima; to find those first is several times faster.
+    """
+    size = scores.shape[1] // block * block
+    if size <= block * count:
+        values, at = scores.topk(min(count, scores.shape[1]))
+        return values, at
+    blocks = scores[:, :size].reshape(len(scores), -1, block)
+    chosen = blocks.amax(dim=-1).topk(count).indices
+    inside = blocks.gather(1, chosen[:, :, None].expand(-1, -1, block)).flatten(1)
+    values, at = torch.cat([inside, scores[:, size:]], dim=1).topk(count)
+    in_block = chosen.gather(1, (at // block).clamp(max=count - 1)) * block + at % block
+    return values, torch.where(at < count * block, in_block, at - count * block + size)
+
+
+def best_ways(sizes: Sequence[int], totals: Tensor, tokens: Tensor, count: int) -> list[list[Way]]:
+    """Of groups of so many rows, the best ways among the totals [N, K] of going on with tokens [N, K], best first."""
+    most, choices = max(sizes), totals.shape[1]
+    seats = torch.tensor([group * most + row for group, size in enumerate(sizes) for row in range(size)])
+    laid = totals.new_full((len(sizes) * most, choices), IMPOSSIBLE).index_copy_(0, seats, totals)
+    named = tokens.new_zeros(len(sizes) * most, choices).index_copy_(0, seats, tokens)
+    best, at = laid.view(len(sizes), -1).topk(min(count, most * choices))
+    names = named.view(len(sizes), -1).gather(1, at)
+    return [
+        [Way(-total, row, token) for total, row, token in zip(*group, strict=True) if total != IMPOSSIBLE]
+        for group in zip(best.tolist(), (at // choices).tolist(), names.tolist(), strict=True)
+    ]
+
+
+def _wished(group: Group, scores: Scores, totals: Tensor, tokens: Tensor) -> list[Way]:
+    """All ways from each row, and beside them those that the wishes ask for."""
+    wishes, context = group.job.sentence.wishes, tuple(group.job.hypothesis.context.ids)
+    (found,) = best_ways([len(group.rows)], totals, tokens, totals.numel())
+    ways = {(way.row, way.token): way for way in found}
+    for number, row in enumerate(group.rows):
+        for token in wishes.offered(row.tokens, context):
+            score = scores.logits[number, token].item()
+            if score != IMPOSSIBLE:
+                ways.setdefault((number, token), Way(scores.norm[number].item() - score - row.score, number, token))
+    return list(ways.values())
+
+
+def _drawn(group: Group, scores: Scores) -> list[Way]:
+    """One way for each row, drawn."""
+    ways = []
+    for number, row in enumerate(group.rows):
+        token = draw(scores.logits[number], group.job.sentence.options, group.job, len(row.tokens))
+        score = (scores.logits[number, token] - scores.norm[number]).item()
+        ways.append(Way(-(row.score + score), number, token))
+    return ways
 
 
 def draw(scores: Tensor, options: SearchOptions, job: Job, step: int) -> int:

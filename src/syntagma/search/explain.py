@@ -8,6 +8,7 @@ The page holds everything: no script, no address, text only where text belongs.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
@@ -16,11 +17,12 @@ import torch
 
 from syntagma.errors import ConfigError
 from syntagma.levels import MalformedInfill, is_label, show, split_infill
-from syntagma.model.batch import Example, make_batch
+from syntagma.model.batch import Example, make_batch, stack_contexts
+from syntagma.model.config import ModelConfig
 from syntagma.search.beam import Hypothesis, Sentence
 from syntagma.search.engine import Engine
 from syntagma.search.generator import Generator, Steering
-from syntagma.search.output import Output, read_out, words_as_text
+from syntagma.search.output import Output, TraceLevel, read_out, words_as_text
 from syntagma.tree import svg as tree_svg
 
 
@@ -158,10 +160,18 @@ def explain(generator: Generator, text: str, steering: Steering | None = None, *
     sentence.remember = True
     first = sentence.beam
     (done,) = Engine(generator.network, generator.grammar).run([sentence])
+    return explained(generator, text, steering, done, first)
+
+
+def explained(
+    generator: Generator, text: str, steering: Steering, done: Sentence, first: list[Hypothesis]
+) -> Explanation:
+    """The explanation of a search that is over and was told to remember; it began with the beam `first`."""
     generator.check_found(done)
     outputs = tuple(read_out(hypothesis, steering.start, generator.vocabulary) for hypothesis in done.beam)
-    shares = _shares(generator, done, outputs[0])
-    return Explanation(text, outputs, shares, _depths(generator, done, first))
+    grown = [hypothesis for hypothesis in done.beam[0].history()[1:] if hypothesis.infill]
+    parts = shares(generator, done.source, grown, outputs[0].trace)
+    return Explanation(text, outputs, tuple(parts), _depths(generator, done, first))
 
 
 def _depths(generator: Generator, sentence: Sentence, first: list[Hypothesis]) -> tuple[tuple[Node, ...], ...]:
@@ -184,31 +194,43 @@ def _depths(generator: Generator, sentence: Sentence, first: list[Hypothesis]) -
     return tuple(depths)
 
 
+_ROWS = 8
+"""Hypotheses that are scored together; their logits are the largest thing in memory."""
+
+
 @torch.inference_mode()
-def _shares(generator: Generator, sentence: Sentence, best: Output) -> tuple[tuple[Share, ...], ...]:
-    """The log-probability of each part of each level of the best hypothesis; the end counts with the last part."""
+def shares(
+    generator: Generator, source: Sequence[int], grown: Sequence[Hypothesis], levels: Sequence[TraceLevel]
+) -> list[tuple[Share, ...]]:
+    """For hypotheses that each grew by an infill, which `levels` spell: the log-probability of each part of it.
+
+    The end counts with the last part.
+    """
     config = generator.network.config
-    history = [hypothesis for hypothesis in sentence.beam[0].history()[1:] if hypothesis.infill]
-    shares = []
-    for grown, level in zip(history, best.trace, strict=True):
-        assert grown.parent is not None
-        # One level at a time, so that the token's history is that of the search.
-        example = Example(sentence.source, [(grown.parent.context.ids, grown.infill)])
-        batch = make_batch([example], config)
-        if batch.contexts is not None:
-            marks = {name: torch.tensor([getattr(grown.parent.context, name)]) for name in ("parent", "birth")}
-            plain = not config.context_marks
-            batch = replace(batch, contexts=replace(batch.contexts, **marks)) if plain else batch
-        scores = generator.network.token_scores(batch)[0].tolist()
-        sums: list[float] = []
-        for token, score in zip([*grown.infill, config.end], scores, strict=False):
-            if token == config.part:
-                sums.append(0.0)
-            sums[-1] += score
-        parts = split_infill(level.infill)
-        assert not isinstance(parts, MalformedInfill)
-        labels = [show((token,)) for token in level.context if is_label(token)]
-        shares.append(
-            tuple(Share(label, show(part), value) for label, part, value in zip(labels, parts, sums, strict=True))
-        )
-    return tuple(shares)
+    found: list[tuple[Share, ...]] = []
+    for start in range(0, len(grown), _ROWS):
+        some = grown[start : start + _ROWS]
+        parents = [hypothesis.parent for hypothesis in some if hypothesis.parent is not None]
+        # One level a row, with the marks of the search, so that each token's history is that of the search.
+        examples = [
+            Example(source, [(parent.context.ids, hypothesis.infill)])
+            for hypothesis, parent in zip(some, parents, strict=True)
+        ]
+        contexts = stack_contexts([[parent.context] for parent in parents], config)
+        scores = generator.network.token_scores(replace(make_batch(examples, config), contexts=contexts)).tolist()
+        for hypothesis, level, row in zip(some, levels[start : start + _ROWS], scores, strict=True):
+            found.append(_share(hypothesis, level, row, config))
+    return found
+
+
+def _share(hypothesis: Hypothesis, level: TraceLevel, scores: list[float], config: ModelConfig) -> tuple[Share, ...]:
+    """The parts of one infill; `scores` has a number for each of its tokens and the end, then padding."""
+    sums: list[float] = []
+    for token, score in zip([*hypothesis.infill, config.end], scores, strict=False):
+        if token == config.part:
+            sums.append(0.0)
+        sums[-1] += score
+    parts = split_infill(level.infill)
+    assert not isinstance(parts, MalformedInfill)
+    labels = [show((token,)) for token in level.context if is_label(token)]
+    return tuple(Share(label, show(part), value) for label, part, value in zip(labels, parts, sums, strict=True))

@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from syntagma.backbone.storage import from_pretrained
 from syntagma.errors import ConfigError, SyntagmaError
 from syntagma.levels import TOP, Label, Tokens, is_label, read_tokens
 from syntagma.model.batch import mark_context
-from syntagma.model.network import Network
-from syntagma.model.storage import from_pretrained
+from syntagma.model.interface import Learns
 from syntagma.search.beam import Hypothesis, Matcher, Sentence
 from syntagma.search.engine import Engine
 from syntagma.search.grammar import Grammar
@@ -48,7 +48,7 @@ class Steering:
 class Generator:
     """A model ready to generate."""
 
-    def __init__(self, network: Network, vocabulary: Vocabulary, defaults: SearchOptions | None = None) -> None:
+    def __init__(self, network: Learns, vocabulary: Vocabulary, defaults: SearchOptions | None = None) -> None:
         self.network = network.eval()
         self.vocabulary = vocabulary
         self.defaults = defaults or SearchOptions()
@@ -164,7 +164,7 @@ class Generator:
 
         following = 0
         for sentence in engine.run(sentences()):
-            ready[sentence.number] = self._outputs(sentence, steering)
+            ready[sentence.number] = self.outputs(sentence, steering)
             while following in ready:
                 yield ready.pop(following)
                 following += 1
@@ -192,9 +192,11 @@ class Generator:
                 matches = self._matcher(steering.template)
         context = mark_context(self.vocabulary.encode_tokens(steering.start), config)
         start = Hypothesis(context, 0.0, 1, guide=guide)
-        return Sentence(number, source, options, config, start, matches, steering.wishes)
+        canonical = getattr(self.vocabulary, "canonical", None)
+        return Sentence(number, source, options, config, start, matches, steering.wishes, canonical)
 
-    def _outputs(self, sentence: Sentence, steering: Steering) -> list[Output] | SyntagmaError:
+    def outputs(self, sentence: Sentence, steering: Steering) -> list[Output] | SyntagmaError:
+        """What a search that is over amounts to, best first, or why it found nothing."""
         try:
             self.check_found(sentence)
         except SyntagmaError as error:

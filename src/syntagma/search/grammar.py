@@ -1,8 +1,8 @@
 """The grammar of infills as masks: what the decoder may write next, so that every infill is well-formed.
 
 An infill has exactly one non-empty part for each open label of its context, each opened by `<c>`, then the end.  At the
-last depth no label may stand in it.  A `Place` says where a row is in that grammar; `Grammar.mask` turns places into
-rows to add to the scores: 0 where a token may come, minus infinity where not.
+last depth no label may stand in it.  A `Place` says where a row is in that grammar; `Grammar.restrict` sets the scores
+of what may not come there to minus infinity.
 """
 
 from __future__ import annotations
@@ -106,27 +106,38 @@ class Grammar:
         self.config = config
         self.label_ids = {name: vocabulary.label_id(name) for name in vocabulary.labels}
         self.names = {at: Label(name) for name, at in self.label_ids.items()}
-        words = [at for at in range(vocabulary.size) if at not in forbidden and vocabulary.is_word(at)]
-        columns = {May.WORDS: words, May.LABELS: list(self.names), May.PART: [config.part], May.END: [config.end]}
-        table = torch.full((16, config.vocabulary), IMPOSSIBLE)
+        words = {at for at in range(vocabulary.size) if at not in forbidden and vocabulary.is_word(at)}
+        self._marks = torch.tensor([*self.names, config.part, config.end])
+        self._never = torch.tensor([at for at in range(config.vocabulary) if at not in words])
+        table = torch.full((16, len(self._marks)), IMPOSSIBLE)
         for row in range(16):
-            for kind, ids in columns.items():
-                if kind & row:
-                    table[row, ids] = 0.0
+            may = May(row)
+            table[row, : len(self.names)] = 0.0 if may & May.LABELS else IMPOSSIBLE
+            table[row, -2] = 0.0 if may & May.PART else IMPOSSIBLE
+            table[row, -1] = 0.0 if may & May.END else IMPOSSIBLE
         self._table = table
 
-    def mask(self, places: Sequence[Place | BracketPlace], guides: Sequence[Guide | None]) -> Tensor:
-        """What to add to the scores [N, V] of rows at these places, under hard control where there is a guide."""
+    def restrict(self, scores: Tensor, places: Sequence[Place | BracketPlace], guides: Sequence[Guide | None]) -> None:
+        """Rule out of scores [N, V] what may not come at these places, under hard control where there is a guide.
+
+        Words are ruled out all or none; so only the few columns of labels, `<c>` and end are looked at one by one.
+        """
         kinds = [
             _under_guide(place, guide) if guide is not None and isinstance(place, Place) else place.may
             for place, guide in zip(places, guides, strict=True)
         ]
-        mask = self._table[torch.tensor(kinds, dtype=torch.long)]
+        marks = scores[:, self._marks] + self._table[torch.tensor(kinds, dtype=torch.long)]
         for row, (place, guide) in enumerate(zip(places, guides, strict=True)):
             if guide is not None and kinds[row] & May.LABELS:
                 allowed = guide.needed if place.must_close else guide.allowed.labels
-                mask[row, [at for name, at in self.label_ids.items() if name not in allowed]] = IMPOSSIBLE
-        return mask
+                for column, label in enumerate(self.names.values()):
+                    if label.name not in allowed:
+                        marks[row, column] = IMPOSSIBLE
+        scores.index_fill_(1, self._never, IMPOSSIBLE)
+        wordless = [row for row, kind in enumerate(kinds) if not kind & May.WORDS]
+        if wordless:
+            scores.index_fill_(0, torch.tensor(wordless), IMPOSSIBLE)
+        scores[:, self._marks] = marks
 
     def kind(self, token: int) -> May:
         """What a token is."""

@@ -101,19 +101,11 @@ class Growth:
 
     def replace(self, index: int, context: str) -> Growth:
         """Put a context of the user's in the place of one of the beam; its score stays."""
-        tokens = self.generator.read_context(context)
-        old = self._at(index)
-        marked = mark_context(self.generator.vocabulary.encode_tokens(tokens), self.generator.network.config)
-        return self._change(index, Hypothesis(marked, old.score, old.depth, old, edited=True, sample=old.sample))
+        return self._change(index, with_context(self.generator, self._at(index), context))
 
     def pin(self, index: int, label: int, words: str) -> Growth:
         """Decide what an open label of a context becomes (labels count from 1); the model fills the others."""
-        old = self._at(index)
-        opened = self._sentence().open_labels(old)
-        if not 1 <= label <= opened:
-            raise ConfigError(f"the context has {opened} open labels, not {label}", remedy="count them from 1")
-        ids = tuple(self.generator.vocabulary.encode_tokens(self.generator.read_context(words)))
-        return self._change(index, replace(old, pins={**old.pins, label: ids}))
+        return self._change(index, with_pin(self.generator, self._at(index), label, words))
 
     def keep(self, *indices: int) -> Growth:
         """Go on with those contexts of the beam only."""
@@ -144,11 +136,11 @@ class Growth:
     def _run(self, levels: int | None) -> None:
         sentence = self._sentence()
         sentence.levels = levels
+        sentence.on_level = meet_required_labels
         engine = Engine(self.generator.network, self.generator.grammar)
         (done,) = engine.run([sentence])
         self.generator.check_found(done)
-        used = replace(self._now.wishes, required_labels=())  # a label is required of one infill
-        self._move(_Moment(tuple(done.beam), tuple(done.dropped), used))
+        self._move(_Moment(tuple(done.beam), tuple(done.dropped), done.wishes))
 
     def _sentence(self) -> Sentence:
         sentence = self.generator.sentence(0, self.text, self.steering, self.options)
@@ -176,3 +168,32 @@ class Growth:
         self._past.append(self._now)
         self._now = moment
         return self
+
+
+def with_context(generator: Generator, old: Hypothesis, context: str) -> Hypothesis:
+    """A hypothesis with a context of the user's in the place of its own; its score stays."""
+    ids = generator.vocabulary.encode_tokens(generator.read_context(context))
+    marked = mark_context(ids, generator.network.config)
+    return Hypothesis(marked, old.score, old.depth, old, edited=True, sample=old.sample)
+
+
+def with_pin(generator: Generator, old: Hypothesis, label: int, words: str) -> Hypothesis:
+    """A hypothesis whose next infill has those words for one of its open labels, which count from 1."""
+    labels = generator.network.config.labels
+    opened = sum(token in labels for token in old.context.ids)
+    if not 1 <= label <= opened:
+        raise ConfigError(f"the context has {opened} open labels, not {label}", remedy="count them from 1")
+    ids = tuple(generator.vocabulary.encode_tokens(generator.read_context(words)))
+    return replace(old, pins={**old.pins, label: ids})
+
+
+def meet_required_labels(sentence: Sentence) -> None:
+    """At the end of a level: what lacks a label that was required of its infill is left; the next need not have it."""
+    labels = set(sentence.wishes.required_labels)
+    if not labels:
+        return
+    kept = [hypothesis for hypothesis in sentence.beam if labels <= set(hypothesis.infill)]
+    left = [hypothesis for hypothesis in sentence.beam if not labels <= set(hypothesis.infill)]
+    sentence.beam, sentence.dropped = kept, left + sentence.dropped
+    if kept:
+        sentence.wishes = replace(sentence.wishes, required_labels=())

@@ -57,7 +57,7 @@ class Group:
             live = self._compete(ranked, end)
         else:
             live = self._retire(ranked, end)
-        if options.bounds and options.score == "sum" and self.job.sentence.plain and live:
+        if live and self.job.sentence.bounded:
             threshold = self.job.sentence.threshold()
             live = [way for way in live if self.job.bound(-way.cost) >= threshold]
         self.rows = [self._extend(self.rows[way.row], way, grammar) for way in live]

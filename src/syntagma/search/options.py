@@ -27,6 +27,8 @@ class SearchOptions(Settings):
     """The most tokens in one infill, or in a baseline's output."""
     reward: float = 0.32
     """Gamma: what a context that matches a soft template gains."""
+    novel: bool = False
+    """Leave out a hypothesis that only repeats the source, as long as there is another."""
     diversity: float = 0.0
     """What a context loses for each share of tokens it has in common with those already kept at its depth."""
     groups: int = 0

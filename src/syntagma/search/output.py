@@ -73,9 +73,22 @@ class Output:
 
 def read_out(hypothesis: Hypothesis, first: Tokens, vocabulary: Vocabulary) -> Output:
     """The output that a hypothesis amounts to; `first` is the context from which it grew."""
+    trace, rooted, context = read_trace(hypothesis, first, vocabulary)
+    text = vocabulary.decode(hypothesis.context.ids)
+    levels = [Level(level.context, level.infill) for level in trace[rooted:]]
+    return Output(text, hypothesis.score, tree_of(levels) if levels else Tree(ROOT, context), trace)
+
+
+def read_trace(
+    hypothesis: Hypothesis, first: Tokens, vocabulary: Vocabulary
+) -> tuple[tuple[TraceLevel, ...], int, Tokens]:
+    """The levels of a hypothesis, finished or not; the level from which its tree grows; the context it has come to.
+
+    The tree grows from the last level whose context the user wrote.
+    """
     context = words_as_text(first)
     trace: list[TraceLevel] = []
-    rooted = 0  # the level from which the tree grows: the last one whose context the user wrote
+    rooted = 0
     edited = False
     for grown in hypothesis.history()[1:]:
         if not grown.infill:
@@ -91,9 +104,7 @@ def read_out(hypothesis: Hypothesis, first: Tokens, vocabulary: Vocabulary) -> O
         if isinstance(following, MalformedInfill):  # the grammar of infills rules this out
             raise following
         context = following
-    text = vocabulary.decode(hypothesis.context.ids)
-    levels = [Level(level.context, level.infill) for level in trace[rooted:]]
-    return Output(text, hypothesis.score, tree_of(levels) if levels else Tree(ROOT, context), tuple(trace))
+    return tuple(trace), rooted, context
 
 
 def read_out_plain(hypothesis: Hypothesis, vocabulary: Vocabulary, linearised: bool) -> Output:

@@ -51,8 +51,8 @@ class Vocabulary(Protocol):
 
 
 def load_vocabulary(path: str | Path) -> Vocabulary:
-    """The vocabulary in a `tokenizer.json`, ours or a converted one."""
-    from syntagma.text.authors import KIND, AuthorsSubwords
+    """The vocabulary in a `tokenizer.json`: ours, a converted one, or a pretrained model's."""
+    from syntagma.text import authors, pretrained
     from syntagma.text.subwords import Subwords
 
     try:
@@ -61,6 +61,9 @@ def load_vocabulary(path: str | Path) -> Vocabulary:
         raise InputError(f"it cannot be opened ({error.strerror})", Place(str(path)), "check the path") from None
     except ValueError:
         raise InputError("this is not a tokenizer.json", Place(str(path)), "restore that file") from None
-    if isinstance(values, dict) and values.get("kind") == KIND:
-        return AuthorsSubwords.from_values(values)
+    kind = values.get("kind") if isinstance(values, dict) else None
+    if kind == authors.KIND:
+        return authors.AuthorsSubwords.from_values(values)
+    if kind == pretrained.KIND:
+        return pretrained.PretrainedVocabulary.from_values(values)
     return Subwords.load(path)

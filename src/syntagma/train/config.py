@@ -34,6 +34,11 @@ class TrainConfig(Settings):
     """Settings of the network that differ from the preset's."""
     init: str | None = None
     """A model to start from instead of chance; its vocabulary must be the corpus's."""
+    backbone: str | None = None
+    """A pretrained Hugging Face model to train instead: a folder, a .gguf file or a hub id."""
+    lora: bool = False
+    """Train adapters beside the backbone's weights instead of the weights."""
+    lora_rank: int = 16
     seed: int = 1
     train_split: str = "train"
     dev_split: str = "dev"
@@ -107,12 +112,27 @@ class TrainConfig(Settings):
                 raise ConfigError(f"{name!r} cannot be {getattr(self, name)}", remedy="give a share from 0 to 1")
         if self.schedule == "cosine" and not 0 <= self.lr_end <= self.lr:
             raise ConfigError(f"'lr_end' cannot be {self.lr_end}", remedy=f"give a rate from 0 to {self.lr}")
+        self._check_backbone()
         for name in self.model:
             if name in _FROM_CORPUS:
                 raise ConfigError(
                     f"{name!r} cannot be set for the network", remedy="leave it out, the corpus decides it"
                 )
         preset(self.preset, 1000, self.architecture, **self.model)
+
+    def _check_backbone(self) -> None:
+        if self.backbone is None:
+            if self.lora:
+                raise ConfigError("LoRA needs a backbone", remedy="name a pretrained model with --backbone")
+            return
+        if self.architecture not in ("concat", "seq2seq", "linearised"):
+            what = f"a backbone cannot be {self.architecture}, it has no second encoder"
+            raise ConfigError(what, remedy="train with architecture=concat, or seq2seq for the baseline")
+        if self.init is not None:
+            raise ConfigError("a run starts from a backbone or from a model, not both", remedy="leave out one of them")
+        if other := sorted(self.model.keys() - {"max_positions"}):
+            what = f"{other[0]!r} is the backbone's own and cannot be set"
+            raise ConfigError(what, remedy="leave it out")
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
@@ -124,6 +144,8 @@ class TrainConfig(Settings):
         if not isinstance(model, dict):
             raise ConfigError(f"'model' cannot be {model!r}", remedy="give a mapping of the network's settings")
         model = dict(model)
+        if rest.get("backbone") is not None:
+            rest.setdefault("architecture", "concat")
         for name in list(rest):
             if name in network - own:
                 model[name] = rest.pop(name)
@@ -147,5 +169,5 @@ class TrainConfig(Settings):
 _LEAST = {
     "seed": 0, "batch_tokens": 1, "batch_sentences": 1, "accumulate": 1, "warmup": 0, "weight_decay": 0, "clip": 0,
     "validate_every": 1, "patience": 0, "keep_best": 1, "save_every": 1, "save_minutes": 0, "log_every": 1,
-    "threads": 0, "devices": 1, "nodes": 1,
+    "threads": 0, "lora_rank": 1, "devices": 1, "nodes": 1,
 }  # fmt: skip

@@ -49,14 +49,15 @@ class Levels:
 
     floor: float
     seed: int
-    first_text_id: int
+    controls: frozenset[int]
+    """Labels and `<c>`: what is no word."""
 
     def keep(self, epoch: int, number: int, example: Example) -> list[bool]:
         """For each level of an example, whether it is kept; one is at least."""
         if self.floor >= 1:
             return [True] * len(example.levels)
         draw = np.random.Generator(np.random.PCG64([self.seed, epoch, number]))
-        words = [_word_share(infill, self.first_text_id) for _, infill in example.levels]
+        words = [_word_share(infill, self.controls) for _, infill in example.levels]
         chances = self.floor + (1 - self.floor) * np.array(words)
         kept = [bool(keep) for keep in draw.random(len(words)) < chances]
         if not any(kept):
@@ -64,8 +65,8 @@ class Levels:
         return kept
 
 
-def _word_share(infill: Sequence[int], first_text_id: int) -> float:
-    return sum(token >= first_text_id for token in infill) / max(1, len(infill))
+def _word_share(infill: Sequence[int], controls: frozenset[int]) -> float:
+    return sum(token not in controls for token in infill) / max(1, len(infill))
 
 
 class Data:

@@ -18,7 +18,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from syntagma.errors import ConfigError, MissingExtra
 from syntagma.model.batch import Batch
-from syntagma.model.network import Network
+from syntagma.model.interface import Learns
 from syntagma.train.config import TrainConfig
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class LossModule(nn.Module):
     """A network whose forward pass is its loss, which is what DDP wraps."""
 
-    def __init__(self, network: Network) -> None:
+    def __init__(self, network: Learns) -> None:
         super().__init__()
         self.network = network
 
@@ -51,7 +51,7 @@ class Engine:
             torch.set_num_threads(config.threads)
         self.device = _device(config.accelerator)
 
-    def wrap(self, network: Network) -> nn.Module:
+    def wrap(self, network: Learns) -> nn.Module:
         """The network on the device, so that a call gives its loss."""
         self._bf16 = use_bf16(self.config, self.device)
         return LossModule(network.to(self.device))
@@ -90,7 +90,7 @@ class FabricEngine(Engine):
         if config.threads:
             torch.set_num_threads(config.threads)
 
-    def wrap(self, network: Network) -> nn.Module:
+    def wrap(self, network: Learns) -> nn.Module:
         """The network under DDP."""
         self._bf16 = use_bf16(self.config, self.device)
         module = LossModule(network)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from torch import Tensor
 
 from syntagma import __version__
 from syntagma.corpus.store import Corpus
+from syntagma.model.network import Network
 from syntagma.model.storage import save_pretrained
 from syntagma.train.average import average
 from syntagma.train.checkpoint import CheckpointError, disk_errors
@@ -19,7 +21,7 @@ from syntagma.train.validate import Validation, validate
 
 _CARD = """# {name}
 
-A text generation model ({architecture}, preset `{preset}`, {parameters:,} parameters), made with Syntagma {version}.
+A text generation model ({architecture}, {size}, {parameters:,} parameters), made with Syntagma {version}.
 
 ```python
 from syntagma import Generator
@@ -70,8 +72,21 @@ def export(trainer: Trainer, corpus: Corpus, command: str) -> Exported:
         }
         card = model_card(trainer, corpus, command, chosen)
         with disk_errors(trainer.out):
-            save_pretrained(trainer.out, trainer.network, corpus.subwords, card, about=about)
+            _save(trainer, card, about)
     return chosen
+
+
+def _save(trainer: Trainer, card: str, about: dict[str, Any]) -> None:
+    material = trainer.material
+    if isinstance(material.network, Network):
+        save_pretrained(trainer.out, material.network, material.vocabulary, card, about=about)
+        return
+    from syntagma.backbone.network import Backbone
+    from syntagma.backbone.storage import save_backbone
+
+    assert isinstance(material.network, Backbone)
+    assert material.origin is not None
+    save_backbone(trainer.out, material.network, material.vocabulary, material.origin, card, about)
 
 
 def _choose(trainer: Trainer) -> Exported:
@@ -100,7 +115,7 @@ def model_card(trainer: Trainer, corpus: Corpus, command: str, chosen: Exported)
     return _CARD.format(
         name=trainer.out.resolve().name,
         architecture=trainer.network.config.architecture,
-        preset=config.preset,
+        size=f"preset `{config.preset}`" if config.backbone is None else f"based on `{Path(config.backbone).name}`",
         parameters=sum(weight.numel() for weight in trainer.network.parameters()),
         version=__version__,
         data=corpus.folder.resolve().name,

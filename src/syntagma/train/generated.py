@@ -7,7 +7,7 @@ from typing import Literal
 
 from syntagma.corpus.store import Split
 from syntagma.metrics import Bleu, IBleu, Metric, Segment, SelfBleu
-from syntagma.model.network import Network
+from syntagma.model.interface import Learns
 from syntagma.search import Generator, SearchOptions
 from syntagma.text import split
 from syntagma.text.vocabulary import Vocabulary
@@ -34,7 +34,7 @@ class TextValidator:
         self.figure = figure
         self.options = options or SearchOptions(beam=1)
 
-    def __call__(self, network: Network) -> Validation:
+    def __call__(self, network: Learns) -> Validation:
         """BLEU, self-BLEU and iBLEU in per cent, and how long the outputs are beside the references."""
         generator = Generator(network, self.vocabulary, self.options)
         found = generator.stream(self.sources, batch=64)

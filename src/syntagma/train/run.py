@@ -16,19 +16,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
-import torch
-
 from syntagma.config import read_mapping
 from syntagma.corpus.store import Corpus
 from syntagma.errors import ConfigError, Place
 from syntagma.model.network import Network
-from syntagma.model.storage import from_pretrained
+from syntagma.text.vocabulary import Vocabulary
 from syntagma.train.checkpoint import sweep
 from syntagma.train.config import TrainConfig
-from syntagma.train.data import Data, DataError, Examples, check_vocabulary
+from syntagma.train.data import Data
 from syntagma.train.engine import Engine, make_engine
 from syntagma.train.export import Exported, export
 from syntagma.train.log import Log, duration
+from syntagma.train.material import Material, gather
 from syntagma.train.profile import OTHER, Stopwatch, attach
 from syntagma.train.trainer import Result, Trainer
 from syntagma.train.validate import LossValidator, Several, Validator
@@ -84,24 +83,24 @@ def make_trainer(
     tensorboard: bool = False,
 ) -> Trainer:
     """A trainer at its first step."""
-    network = _network(config, corpus)
+    material = gather(config, corpus, engine, folder)
+    network = material.network
     place = str(corpus.folder)
     data, dev = (
-        Data(_split(corpus, name), name, network.config, place=place, skip_long=config.skip_long)
+        Data(material.examples(name), name, network.config, place=place, skip_long=config.skip_long)
         for name in (config.train_split, config.dev_split)
     )
     loss = LossValidator(dev, config.batch_tokens, engine)
     if validator is None and config.validate_by != "loss":
-        validator = _text_validator(config)
+        validator = _text_validator(config, material.vocabulary)
     trainer = Trainer(
         config,
         engine,
-        network,
+        material,
         data,
         loss if validator is None else Several(validator(corpus, engine), loss),
         folder,
-        identity=identity(corpus),
-        first_text_id=corpus.subwords.first_text_id,
+        identity=identity(corpus, material),
         quiet=quiet,
         tensorboard=tensorboard,
     )
@@ -111,41 +110,20 @@ def make_trainer(
     return trainer
 
 
-def _text_validator(config: TrainConfig) -> MakeValidator:
+def _text_validator(config: TrainConfig, vocabulary: Vocabulary) -> MakeValidator:
     from syntagma.train.generated import TextValidator
 
     figure: Literal["bleu", "ibleu"] = "ibleu" if config.validate_by == "ibleu" else "bleu"
     return lambda corpus, engine: TextValidator(
-        corpus.split(config.dev_split), corpus.subwords, config.validate_sentences, figure
+        corpus.split(config.dev_split), vocabulary, config.validate_sentences, figure
     )
 
 
-def _network(config: TrainConfig, corpus: Corpus) -> Network:
-    torch.manual_seed(config.seed)
-    if config.init is None:
-        return Network(config.network(corpus.subwords))
-    start = from_pretrained(config.init)
-    check_vocabulary(corpus, start.config, start.subwords.fingerprint)
-    wanted = {**start.config.to_dict(), **config.model}
-    network = Network(type(start.config).from_dict(wanted))
-    try:
-        network.load_state_dict(start.network.state_dict())
-    except RuntimeError:
-        what = f"the settings make another network than the model {config.init} is"
-        raise ConfigError(what, remedy="leave out the settings that change its shape") from None
-    return network
-
-
-def _split(corpus: Corpus, name: str) -> Examples:
-    if name not in corpus.splits:
-        what = f"there is no split {name!r}"
-        raise DataError(what, Place(str(corpus.folder)), f"prepare one; there are: {', '.join(corpus.splits)}")
-    return corpus.split(name).examples
-
-
-def identity(corpus: Corpus) -> str:
-    """The same for corpora with the same pairs, options and vocabulary."""
+def identity(corpus: Corpus, material: Material | None = None) -> str:
+    """The same for corpora with the same pairs, options and vocabulary, and the same backbone."""
     facts = {name: corpus.facts.get(name) for name in ("options", "tokenizer", "splits", "counts", "labels")}
+    if material is not None and material.origin is not None:
+        facts["backbone"] = [material.origin.fingerprint, material.vocabulary.fingerprint]
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -220,9 +198,12 @@ def _end(trainer: Trainer, folder: Path, chosen: Exported) -> None:
 
 def profile(config: TrainConfig, out: str | Path, steps: int = PROFILED) -> dict[str, float]:
     """The share of each part of training in some steps of this run; nothing is written."""
+    if config.backbone is not None:
+        raise ConfigError("a backbone's parts are not told apart", remedy="leave out --profile")
     corpus = Corpus.open(config.data)
     trainer = make_trainer(config, corpus, Engine(config), Path(out), quiet=True)
     watch = Stopwatch(trainer.engine.device)
+    assert isinstance(trainer.network, Network)
     handles = attach(watch, trainer.network)
     trainer.stepper.watch = watch
     trainer.network.train()

@@ -13,11 +13,11 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from syntagma.errors import SyntagmaError
 from syntagma.model.batch import Batch
-from syntagma.model.network import Network
+from syntagma.model.interface import Learns
 from syntagma.train.config import TrainConfig
 from syntagma.train.data import Levels, Position, share
 from syntagma.train.engine import Engine
@@ -58,7 +58,7 @@ class Stepper:
     """The optimiser with all that it needs for a step."""
 
     def __init__(
-        self, config: TrainConfig, engine: Engine, network: Network, data: Source, levels: Levels | None
+        self, config: TrainConfig, engine: Engine, network: Learns, data: Source, levels: Levels | None
     ) -> None:
         self.config = config
         self.engine = engine
@@ -107,7 +107,7 @@ class Stepper:
         return found if counts else torch.zeros_like(found)
 
 
-def make_optimizer(config: TrainConfig, network: nn.Module) -> torch.optim.AdamW:
+def make_optimizer(config: TrainConfig, network: Learns) -> torch.optim.AdamW:
     """AdamW; vectors (biases and norms) do not decay."""
     weights = [weight for weight in network.parameters() if weight.requires_grad]
     groups = [

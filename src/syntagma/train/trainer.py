@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from syntagma.errors import ConfigError, Place
-from syntagma.model.network import Network
 from syntagma.train.average import BestWeights
 from syntagma.train.checkpoint import (
     Checkpoint,
@@ -24,6 +23,7 @@ from syntagma.train.config import TrainConfig
 from syntagma.train.data import Data, Levels, walk
 from syntagma.train.engine import Engine
 from syntagma.train.log import Display, Log
+from syntagma.train.material import Material
 from syntagma.train.schedule import IGNORED, Plan, learning_rate, planned_steps, step_limit
 from syntagma.train.signals import Signals
 from syntagma.train.state import State, Window
@@ -52,26 +52,27 @@ class Trainer:
         self,
         config: TrainConfig,
         engine: Engine,
-        network: Network,
+        material: Material,
         data: Data,
         validator: Validator,
         out: Path,
         *,
         identity: str = "",
-        first_text_id: int = 0,
         quiet: bool = False,
         tensorboard: bool = False,
     ) -> None:
         self.config = config
         self.engine = engine
-        self.network = network
+        self.material = material
+        self.network = network = material.network
         self.validator = validator
         self.out = out
         self.identity = identity
         self.tensorboard = tensorboard
         self.main = engine.rank == 0
         self.display = Display(quiet or not self.main)
-        levels = Levels(config.level_floor, config.seed, first_text_id) if config.level_floor < 1 else None
+        controls = frozenset((network.config.part, *network.config.labels))
+        levels = Levels(config.level_floor, config.seed, controls) if config.level_floor < 1 else None
         self.stepper = Stepper(config, engine, network, data, levels)
         self.batches = data.batches(config.batch_tokens, config.seed, config.batch_sentences)
         self.limit = step_limit(config, len(self.batches) / config.accumulate)

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import torch
 
-from syntagma.model.network import Network
+from syntagma.model.interface import Learns
 from syntagma.train.data import Data, share
 from syntagma.train.engine import Engine
 
@@ -24,7 +24,7 @@ class Validation:
 class Validator(Protocol):
     """Anything that scores a network in evaluation mode.  All processes call it; each may do its share."""
 
-    def __call__(self, network: Network) -> Validation:
+    def __call__(self, network: Learns) -> Validation:
         """The figures of these weights."""
 
 
@@ -36,7 +36,7 @@ class LossValidator:
         self.engine = engine
         self.batches = list(data.batches(budget, seed=0).epoch(0))
 
-    def __call__(self, network: Network) -> Validation:
+    def __call__(self, network: Learns) -> Validation:
         """The loss and the share of tokens that the network would guess, given all before them."""
         sums = torch.zeros(3, dtype=torch.float64)
         for numbers in self.batches:
@@ -57,13 +57,13 @@ class Several:
     def __init__(self, *validators: Validator) -> None:
         self.validators = validators
 
-    def __call__(self, network: Network) -> Validation:
+    def __call__(self, network: Learns) -> Validation:
         """All figures."""
         found = [validator(network) for validator in self.validators]
         return Validation(found[0].score, {name: value for one in found for name, value in one.figures.items()})
 
 
-def validate(validator: Validator, network: Network) -> Validation:
+def validate(validator: Validator, network: Learns) -> Validation:
     """Run a validator without dropout and gradients, and leave the network training as before."""
     training = network.training
     network.eval()

@@ -1,0 +1,92 @@
+"""`syntagma export`: a trained model to share, or for another engine."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+
+class EngineKind(StrEnum):
+    """The engines that models are exported for."""
+
+    torch = "torch"
+    ctranslate2 = "ctranslate2"
+
+
+class WeightKind(StrEnum):
+    """How an export keeps its weights."""
+
+    float32 = "float32"
+    float16 = "float16"
+    int8 = "int8"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this file to `app`."""
+    app.command("export")(export)
+
+
+def export(
+    model: Annotated[str, typer.Option(help="A bundled model's name, a model folder, or a hub id.")],
+    out: Annotated[Path, typer.Option(help="The folder to write; it must not exist yet.")],
+    engine: Annotated[
+        EngineKind, typer.Option(help="torch: a model folder with chosen search settings; or CTranslate2.")
+    ] = EngineKind.torch,
+    weights: Annotated[
+        WeightKind | None,
+        typer.Option(
+            help="float32, float16 (torch: half the size), int8 (ctranslate2: a quarter).", show_default=False
+        ),
+    ] = None,
+    search: Annotated[
+        list[str] | None, typer.Option(help="key=value: how the model is searched unless told otherwise; repeat it.")
+    ] = None,
+    card: Annotated[Path | None, typer.Option(help="A model card to put in the place of the run's.")] = None,
+) -> None:
+    """Write a model folder for sharing (half-size weights, search settings, a card), or for CTranslate2.
+
+    CTranslate2 takes concat and seq2seq models and BART-style backbones; `generate --engine ctranslate2` runs them.
+    """
+    from syntagma.errors import ConfigError, Place
+
+    if out.exists():
+        raise ConfigError("it exists already", Place(str(out)), "give a new folder")
+    if engine is EngineKind.ctranslate2:
+        if weights is WeightKind.float16 or search or card:
+            raise ConfigError("CTranslate2 takes float32 or int8 weights only", remedy="leave out what is torch's")
+        _to_ctranslate2(model, out, "int8" if weights is WeightKind.int8 else "float32")
+    else:
+        if weights is WeightKind.int8:
+            raise ConfigError(
+                "a model folder holds float32 or float16", remedy="quantise as you run it: generate --int8"
+            )
+        _to_folder(model, out, "float32" if weights is WeightKind.float32 else "float16", search or [], card)
+    print(f"syntagma: the model for {engine.value} is in {out}", file=sys.stderr)
+
+
+def _to_ctranslate2(model: str, out: Path, weights: Literal["float32", "int8"]) -> None:
+    from syntagma.backbone.ctranslate2 import export as run
+    from syntagma.backbone.storage import from_pretrained
+
+    loaded = from_pretrained(model)
+    run(out, loaded.network, loaded.subwords, loaded.about, weights)
+
+
+def _to_folder(
+    model: str, out: Path, dtype: Literal["float32", "float16"], search: list[str], card: Path | None
+) -> None:
+    from syntagma.config import parse_overrides
+    from syntagma.hub import find_folder
+    from syntagma.model.storage import from_pretrained, save_pretrained
+    from syntagma.search.options import SearchOptions
+
+    loaded = from_pretrained(model)
+    chosen = {**loaded.about.get("search", {}), **parse_overrides(search)}
+    SearchOptions.from_dict(chosen)
+    text = (card or find_folder(model, "model", "model") / "README.md").read_text(encoding="utf-8")
+    about = {**loaded.about, "search": chosen}
+    save_pretrained(out, loaded.network, loaded.subwords, text, about=about, dtype=dtype)

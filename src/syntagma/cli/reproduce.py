@@ -1,0 +1,144 @@
+"""`syntagma reproduce`: the paper's tables and studies at the scale of this package."""
+
+from __future__ import annotations
+
+import json
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from syntagma.experiment.outputs import System
+    from syntagma.experiment.tasks import Task
+
+RESULTS = Path("results")
+
+
+class Name(StrEnum):
+    """What can be reproduced."""
+
+    paraphrase = "paraphrase"
+    translation = "translate"
+    trees = "trees"
+    alpha = "alpha"
+    reward = "reward"
+    control = "control"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this file to `app`."""
+    app.command("reproduce")(reproduce)
+
+
+def reproduce(
+    name: Annotated[Name, typer.Argument(help="A table (paraphrase, translate), or a study of a guided model on dev.")],
+    data: Annotated[Path, typer.Option(help="The folder of the data, with paraphrase/ and translation/ in it.")],
+    results: Annotated[Path, typer.Option(help="Where outputs are kept and read.")] = RESULTS,
+    system: Annotated[
+        list[str] | None,
+        typer.Option(help="NAME=MODEL: generate with this model at beam 1 and 5 what is not there yet; repeat it."),
+    ] = None,
+    against: Annotated[
+        str, typer.Option(help="The system that others are compared with, at the same beam.")
+    ] = "seq2seq",
+    model: Annotated[str, typer.Option(help="The model of a study.")] = "paraphrase-en",
+    task: Annotated[str, typer.Option(help="The task whose dev pairs a study uses.")] = "paraphrase",
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many pairs, for a study.")] = None,
+    resamples: Annotated[int, typer.Option(min=0, help="For intervals and p-values; 0 for none.")] = 1000,
+    plot: Annotated[
+        Path | None, typer.Option(help="Also draw the study of alpha or reward here (svg and png).")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a table.")] = False,
+) -> None:
+    """Make a table of the paper from stored outputs, or a study on dev; figures carry 95% intervals.
+
+    Example: syntagma reproduce paraphrase --data data --system guided=paraphrase-en --system seq2seq=runs/seq2seq
+    """
+    from syntagma.experiment.tasks import TASKS
+    from syntagma.experiment.tasks import task as task_of
+
+    if name.value in TASKS:
+        _table(task_of(name.value), data, results, _systems(system or []), against, resamples, as_json)
+    else:
+        _study(name.value, task_of(task), data, model, limit, plot)
+
+
+def _systems(given: list[str]) -> list[System]:
+    from syntagma.errors import ConfigError
+    from syntagma.experiment.outputs import System
+
+    found = []
+    for one in given:
+        name, equals, model = one.partition("=")
+        if not (name and equals and model) or "/" in name or ".beam" in name:
+            raise ConfigError(f"{one!r} is no system", remedy="write NAME=MODEL, such as guided=paraphrase-en")
+        found += [System(name, model, beam) for beam in (1, 5)]
+    return found
+
+
+def _table(
+    task: Task, data: Path, results: Path, systems: list[System], against: str, resamples: int, as_json: bool
+) -> None:
+    from syntagma.errors import InputError, Place
+    from syntagma.experiment.outputs import stored, write_outputs
+    from syntagma.experiment.table import make_table
+
+    def rival(name: str) -> str | None:
+        return f"{against}, {name.split(', ')[1]}" if ", beam " in name else None
+
+    for tested in task.sets:
+        pairs = tested.pairs(data)
+        folder = results / task.name / tested.name
+        missing = [system for system in systems if not (folder / system.file).exists()]
+        if missing:
+            from syntagma.search import Generator
+
+            folder.mkdir(parents=True, exist_ok=True)
+            for system in missing:
+                _say(f"{system.name}, beam {system.beam}: {tested.title}")
+                write_outputs(system, Generator.from_pretrained(system.model), pairs, folder)
+        if not list(stored(folder)):
+            remedy = f"generate some with --system guided={task.model}"
+            raise InputError("there are no stored outputs", Place(str(folder)), remedy)
+        table = make_table(task, tested, pairs, folder, against=rival, resamples=resamples, note=_say)
+        print(table.to_json() if as_json else table.to_markdown() + "\n")
+        if not as_json:
+            for signature in table.signatures:
+                _say(signature)
+
+
+def _study(name: str, task: Task, data: Path, model: str, limit: int | None, plot: Path | None) -> None:
+    from syntagma.experiment.studies import STUDIES, Study
+    from syntagma.search import Generator
+
+    pairs = task.dev.pairs(data)[:limit]
+    study = Study(Generator.from_pretrained(model), pairs, task.dev.tokenize)
+    lines = []
+    for figures in STUDIES[name](study):
+        lines.append(json.dumps(figures))
+        print(lines[-1], flush=True)
+    if plot is not None:
+        _plot(name, lines, plot)
+
+
+def _plot(name: str, lines: list[str], out: Path) -> None:
+    from syntagma.errors import ConfigError
+    from syntagma.files import write_whole
+    from syntagma.metrics.plots import plot_accumulation, plot_reward
+
+    if name not in ("alpha", "reward"):
+        raise ConfigError(f"there is no drawing of {name!r}", remedy="leave --plot out")
+    stored = out.with_suffix(".jsonl")
+    with write_whole(stored) as stream:
+        stream.write("\n".join(lines) + "\n")
+    draw = plot_accumulation if name == "alpha" else plot_reward
+    figures = ("beam_ibleu", "d_syn_beam") if name == "alpha" else ("bleu", "d_syn_ref")
+    for path in draw(stored, out, figures):
+        _say(f"wrote {path}")
+
+
+def _say(text: str) -> None:
+    print(f"syntagma: {text}", file=sys.stderr)

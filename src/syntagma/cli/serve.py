@@ -1,0 +1,70 @@
+"""`syntagma serve`: the HTTP service and the studio page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this file to `app`."""
+    app.command("serve")(serve)
+
+
+def serve(
+    model: Annotated[
+        list[str] | None,
+        typer.Option(help="A bundled model's name or a model folder; repeat it.  [default: all bundled]"),
+    ] = None,
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes a free one.")] = 8000,
+    token: Annotated[
+        str | None,
+        typer.Option(envvar="SYNTAGMA_TOKEN", help="What clients must show; needed beyond loopback."),
+    ] = None,
+    allow_host: Annotated[
+        list[str] | None, typer.Option(help="A further name of this service, such as a proxy's; repeat it.")
+    ] = None,
+    compare: Annotated[
+        Path | None, typer.Option(help="A blind comparison: JSON lines of a source and two systems' outputs.")
+    ] = None,
+    votes: Annotated[Path, typer.Option(help="Where the votes of the comparison are kept.")] = Path("votes.sqlite"),
+    batch_size: Annotated[int, typer.Option(min=1, help="Texts searched at once.")] = 32,
+    queue: Annotated[int, typer.Option(min=1, help="Texts that may wait; beyond, 503 is answered.")] = 128,
+    seconds: Annotated[float, typer.Option(help="The time limit of a request.")] = 30.0,
+    threads: Annotated[int | None, typer.Option(min=1, help="CPU threads.  [default: all cores]")] = None,
+    int8: Annotated[
+        bool, typer.Option("--int8", help="Int8 weights: faster on a CPU, nearly the same scores.")
+    ] = False,
+) -> None:
+    """Serve models over HTTP, with a page to watch sentences grow and to change them.
+
+    Example: syntagma serve --model DIR --port 8000, then open http://127.0.0.1:8000/
+    """
+    from syntagma.errors import MissingExtra
+
+    try:
+        from syntagma.serve.run import ServeSettings
+        from syntagma.serve.run import serve as run
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.startswith("syntagma"):
+            raise
+        raise MissingExtra(error.name, "serve", "the service") from None
+    run(
+        ServeSettings(
+            models=tuple(model or ()),
+            host=host,
+            port=port,
+            token=token,
+            hosts=tuple(allow_host or ()),
+            compare=None if compare is None else str(compare),
+            votes=str(votes),
+            batch=batch_size,
+            queue=queue,
+            seconds=seconds,
+            threads=threads,
+            int8=int8,
+        )
+    )

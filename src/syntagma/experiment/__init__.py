@@ -1,0 +1,1 @@
+"""The paper's tables and figures at the scale of this package: `syntagma reproduce`."""

@@ -1,0 +1,72 @@
+"""What systems wrote for a test set, kept as plain text: one file a system and setting, so a table can be made again.
+
+A file `SYSTEM.beam5.txt` holds a line for each source.  It appears when it is whole; what is there already is not made
+again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from syntagma.errors import InputError, Place, SyntagmaError
+from syntagma.experiment.tasks import Pairs
+from syntagma.files import read_lines, write_whole
+from syntagma.search import Generator
+
+
+class System(NamedTuple):
+    """A model and how it is searched."""
+
+    name: str
+    model: str
+    beam: int
+
+    @property
+    def file(self) -> str:
+        """Where its outputs are kept."""
+        return f"{self.name}.beam{self.beam}.txt"
+
+
+def write_outputs(
+    system: System,
+    generator: Generator,
+    pairs: Pairs,
+    folder: Path,
+    *,
+    batch: int = 32,
+    told: Callable[[int], None] = lambda done: None,
+) -> Path:
+    """Generate a text for each source, unless that was done before; the file."""
+    path = folder / system.file
+    if path.exists():
+        return path
+    options = generator.defaults.changed({"beam": system.beam})
+    with write_whole(path) as stream:
+        for found in generator.stream((source for source, _ in pairs), options=options, batch=batch):
+            if isinstance(found, SyntagmaError):
+                raise found
+            stream.write((" ".join(found[0].text.splitlines()) if found else "") + "\n")
+            told(1)
+    return path
+
+
+def stored(folder: Path) -> Iterator[tuple[str, Path]]:
+    """The systems whose outputs are in a folder, each named with its beam, beams in order."""
+    for path in sorted(folder.glob("*.beam*.txt"), key=lambda path: (_beam(path), path.name)):
+        yield f"{path.name.split('.beam')[0]}, beam {_beam(path)}", path
+
+
+def _beam(path: Path) -> int:
+    return int(path.name.rsplit(".beam", 1)[1].removesuffix(".txt"))
+
+
+def read_outputs(path: Path, pairs: Pairs) -> list[str]:
+    """The stored texts, one for each pair."""
+    lines = list(read_lines(path))
+    if len(lines) != len(pairs):
+        raise InputError(
+            f"it has {len(lines)} lines for {len(pairs)} sources", Place(str(path)), "delete it and generate it again"
+        )
+    return lines

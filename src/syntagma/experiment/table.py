@@ -1,0 +1,123 @@
+"""Systems side by side: their figures on one test set, with intervals, and p-values against a baseline."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from syntagma.experiment.outputs import read_outputs, stored
+from syntagma.experiment.tasks import Pairs, Task, TestSet
+from syntagma.metrics.base import Score, Segment
+from syntagma.metrics.bootstrap import Comparison
+from syntagma.metrics.evaluation import evaluate
+from syntagma.metrics.parsing import TreeMaker, describe, load
+from syntagma.metrics.registry import Options, select, to_parse
+from syntagma.metrics.report import title
+
+
+@dataclass(frozen=True)
+class Row:
+    """One system: its figures by name, their intervals, and p-values against the baseline; any may be missing."""
+
+    system: str
+    figures: dict[str, float]
+    intervals: dict[str, tuple[float, float]]
+    p: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Table:
+    """One test set's systems, and how their figures were computed."""
+
+    title: str
+    segments: int
+    names: tuple[str, ...]
+    rows: tuple[Row, ...]
+    signatures: tuple[str, ...]
+
+    def to_json(self) -> str:
+        """One object."""
+        rows = [{"system": r.system, **r.figures, "intervals": r.intervals, "p": r.p} for r in self.rows]
+        return json.dumps(
+            {"test": self.title, "segments": self.segments, "systems": rows, "signatures": self.signatures}
+        )
+
+    def to_markdown(self) -> str:
+        """A table with a figure and half the width of its 95% interval in a cell; * where p < 0.05."""
+        lines = [f"**{self.title}**, {self.segments} sentences", ""]
+        lines.append("| system | " + " | ".join(map(title, self.names)) + " |")
+        lines.append("|:---|" + "---:|" * len(self.names))
+        lines += [
+            f"| {row.system} | " + " | ".join(_cell(row, name) for name in self.names) + " |" for row in self.rows
+        ]
+        return "\n".join(lines)
+
+
+def _cell(row: Row, name: str) -> str:
+    if name not in row.figures:
+        return ""
+    text = f"{row.figures[name]:.1f}"
+    if name in row.intervals:
+        low, high = row.intervals[name]
+        text += f" ±{(high - low) / 2:.1f}"
+    return text + ("*" if row.p.get(name, 1.0) < 0.05 else "")
+
+
+def make_table(
+    task: Task,
+    tested: TestSet,
+    pairs: Pairs,
+    folder: Path,
+    *,
+    against: Callable[[str], str | None] = lambda system: None,
+    resamples: int = 1000,
+    note: Callable[[str], None] = lambda text: None,
+) -> Table:
+    """The figures of all outputs in a folder; `against` names the system that each is compared with."""
+    texts: dict[str, list[str]] = {name: read_outputs(path, pairs) for name, path in stored(folder)}
+    if task.same_language:
+        texts = {"source copied": [source for source, _ in pairs]} | texts
+        texts["reference"] = [target for _, target in pairs]
+    systems = list(texts)
+    segments = (
+        tuple(Segment(texts[name][at], (target,), source) for name in systems)
+        for at, (source, target) in enumerate(pairs)
+    )
+    fields = {"hyp", "refs", "src"}
+    options = Options(tokenize=tested.tokenize)
+    missing = to_parse(task.figures, fields)
+    maker = None
+    if missing:
+        parser = load("parser-en")
+        maker = TreeMaker(parser, missing)
+        options = replace(options, trees=f"parsed by {describe(parser, 'parser-en')}")
+    metrics = select(task.figures, fields | missing, options, note)
+    results = dict(zip(systems, evaluate(metrics, segments, maker), strict=True))
+    rows = []
+    for name in systems:
+        rival = against(name)
+        compared = results[name].compare(results[rival], resamples) if rival in results and rival != name else []
+        rows.append(_row(name, results[name].scores(0 if name in _PLAIN else resamples), compared))
+    rows += [Row(name, dict(figures), {}, {}) for name, figures in (tested.printed or {}).items()]
+    scores = results[systems[0]].scores()
+    return Table(
+        tested.title,
+        len(pairs),
+        tuple(score.name for score in scores),
+        tuple(rows),
+        tuple(dict.fromkeys(score.signature for score in scores)),
+    )
+
+
+_PLAIN = ("source copied", "reference")
+
+
+def _row(name: str, scores: Sequence[Score], compared: Sequence[Comparison]) -> Row:
+    return Row(
+        name,
+        {score.name: score.value for score in scores},
+        {score.name: score.interval for score in scores if score.interval is not None},
+        {comparison.name: comparison.p for comparison in compared},
+    )

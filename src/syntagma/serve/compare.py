@@ -1,0 +1,190 @@
+"""Blind comparison: two systems' outputs side by side, and votes that are never lost.
+
+A vote is a row that is only ever added; the last row of a voter, item and question counts.  It is on disk before the
+answer is sent: SQLite in WAL mode with full synchronisation.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from syntagma.errors import ConfigError, InputError, Place
+from syntagma.files import read_lines
+
+QUESTIONS = ("fidelity", "novelty", "diversity")
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS votes (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, time TEXT NOT NULL, voter TEXT NOT NULL, item TEXT NOT NULL,
+    question TEXT NOT NULL, answer TEXT NOT NULL, left TEXT NOT NULL, right TEXT NOT NULL, winner TEXT
+);
+CREATE INDEX IF NOT EXISTS votes_of ON votes (voter, item, question, number);
+"""
+
+
+@dataclass(frozen=True)
+class Item:
+    """A source with the outputs of two systems."""
+
+    id: str
+    source: str
+    outputs: Mapping[str, tuple[str, ...]]
+
+
+def read_items(path: Path) -> list[Item]:
+    """The items of a file of JSON lines: `{"source": ..., "outputs": {"A": ..., "B": ...}, "id": ...}`."""
+    found: dict[str, Item] = {}
+    for number, line in enumerate(read_lines(path), 1):
+        if not line.strip():
+            continue
+        place = Place(str(path), number)
+        try:
+            values = json.loads(line)
+        except ValueError:
+            raise InputError("this is not JSON", place, "write one JSON object a line") from None
+        item = _item(values, str(number), place)
+        if item.id in found:
+            raise InputError(f"the id {item.id!r} comes twice", place, "give each item its own")
+        found[item.id] = item
+    if not found:
+        raise InputError("it has no items", Place(str(path)), "write one JSON object a line")
+    return list(found.values())
+
+
+def _item(values: Any, number: str, place: Place) -> Item:
+    good = isinstance(values, dict) and isinstance(values.get("source"), str)
+    outputs = values.get("outputs") if good else None
+    if not isinstance(outputs, dict) or len(outputs) != 2:
+        what = "an item has a source and the outputs of two systems"
+        raise InputError(what, place, 'write {"source": "...", "outputs": {"A": "...", "B": "..."}}')
+    made: dict[str, tuple[str, ...]] = {}
+    for system, texts in outputs.items():
+        made[system] = (texts,) if isinstance(texts, str) else tuple(texts) if isinstance(texts, list) else ()
+        if not made[system] or not all(isinstance(text, str) for text in made[system]):
+            raise InputError(f"the outputs of {system!r} are no texts", place, "give a text or a list of texts")
+    name = values.get("id", number)
+    if not isinstance(name, str | int) or not 1 <= len(str(name)) <= 128:
+        raise InputError("an id is a text of at most 128 characters", place, "give another, or none")
+    return Item(str(name), values["source"], made)
+
+
+class VoteStore:
+    """The votes in one SQLite file."""
+
+    def __init__(self, path: Path, *, create: bool = True) -> None:
+        if not create and not path.is_file():
+            raise InputError("there is no such file", Place(str(path)), "give the file of `syntagma serve --votes`")
+        try:
+            self._base = sqlite3.connect(path, timeout=10, isolation_level=None, check_same_thread=False)
+            if create:
+                self._base.execute("PRAGMA journal_mode=WAL")
+                self._base.execute("PRAGMA synchronous=FULL")
+                self._base.executescript(_TABLES)
+            elif not self._base.execute("SELECT 1 FROM sqlite_master WHERE name = 'votes'").fetchone():
+                raise InputError("it holds no votes", Place(str(path)), "give the file of `syntagma serve --votes`")
+        except sqlite3.Error as error:
+            raise InputError(
+                f"it cannot be used as a file of votes ({error})", Place(str(path)), "check the path, or give another"
+            ) from None
+
+    @property
+    def salt(self) -> str:
+        """What decides who is left, made once for a file."""
+        self._base.execute("INSERT OR IGNORE INTO settings VALUES ('salt', ?)", (secrets.token_hex(16),))
+        return str(self._base.execute("SELECT value FROM settings WHERE name = 'salt'").fetchone()[0])
+
+    def add(self, voter: str, item: str, sides: tuple[str, str], answers: Mapping[str, str]) -> None:
+        """Store a voter's answers; those that are stored already are not stored again."""
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        winner = {"left": sides[0], "right": sides[1], "tie": None}
+        known = {row[4]: row[5] for row in self.rows(voter, item)}
+        fresh = [
+            (now, voter, item, question, answer, *sides, winner[answer])
+            for question, answer in answers.items()
+            if known.get(question) != answer
+        ]
+        self._base.execute("BEGIN IMMEDIATE")
+        try:
+            statement = "INSERT INTO votes (time, voter, item, question, answer, left, right, winner)"
+            self._base.executemany(f"{statement} VALUES (?, ?, ?, ?, ?, ?, ?, ?)", fresh)
+            self._base.execute("COMMIT")
+        except BaseException:
+            self._base.execute("ROLLBACK")
+            raise
+
+    def rows(self, voter: str | None = None, item: str | None = None) -> Iterator[tuple[Any, ...]]:
+        """All votes as they came: number, time, voter, item, question, answer, left, right, winner."""
+        yield from self._base.execute(
+            "SELECT number, time, voter, item, question, answer, left, right, winner FROM votes "
+            "WHERE (?1 IS NULL OR voter = ?1) AND (?2 IS NULL OR item = ?2) ORDER BY number",
+            (voter, item),
+        )
+
+    def answered(self, voter: str) -> dict[str, set[str]]:
+        """The questions that a voter has answered, by item."""
+        found: dict[str, set[str]] = {}
+        for item, question in self._base.execute("SELECT item, question FROM votes WHERE voter = ?", (voter,)):
+            found.setdefault(item, set()).add(question)
+        return found
+
+    def close(self) -> None:
+        """Close the file."""
+        self._base.close()
+
+
+class Comparison:
+    """What a voter sees next, and where the votes go.  Its calls wait for the disk: not for the event loop."""
+
+    def __init__(self, items: Sequence[Item], store: VoteStore) -> None:
+        self.items = {item.id: item for item in items}
+        self.store = store
+        self._salt = store.salt
+
+    def next(self, voter: str) -> dict[str, Any]:
+        """The voter's next item, the systems unnamed."""
+        answered = self.store.answered(voter)
+        open_items = [item for item in self._order(voter) if not self._complete(item, answered)]
+        counts = {"done": len(self.items) - len(open_items), "total": len(self.items)}
+        if not open_items:
+            return {"item": None, **counts}
+        item = open_items[0]
+        left, right = self.sides(voter, item)
+        return {
+            "item": item.id, "source": item.source, "left": list(item.outputs[left]),
+            "right": list(item.outputs[right]), "questions": list(QUESTIONS), **counts,
+        }  # fmt: skip
+
+    def vote(self, voter: str, item_id: str, answers: Mapping[str, str]) -> dict[str, Any]:
+        """Store a vote; it is on disk when this returns."""
+        item = self.items.get(item_id)
+        if item is None:
+            raise ConfigError("there is no such item", remedy="ask for the next one")
+        self.store.add(voter, item.id, self.sides(voter, item), answers)
+        answered = self.store.answered(voter)
+        return {"stored": True, "done": sum(self._complete(one, answered) for one in self.items.values())}
+
+    def sides(self, voter: str, item: Item) -> tuple[str, str]:
+        """The systems on the left and on the right: by chance, but always the same for a voter and an item."""
+        first, second = sorted(item.outputs)
+        return (first, second) if self._chance(voter, item.id, "side") % 2 else (second, first)
+
+    def _order(self, voter: str) -> list[Item]:
+        """All items in the voter's own order."""
+        return sorted(self.items.values(), key=lambda item: self._chance(voter, item.id, "order"))
+
+    def _chance(self, *parts: str) -> int:
+        data = json.dumps([self._salt, *parts]).encode()
+        return int.from_bytes(hashlib.sha256(data).digest()[:8], "big")
+
+    @staticmethod
+    def _complete(item: Item, answered: Mapping[str, set[str]]) -> bool:
+        return answered.get(item.id, set()) >= set(QUESTIONS)

@@ -1,0 +1,125 @@
+"""The models and the parser that a service was started with; nothing else is ever loaded."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from syntagma.config import read_mapping
+from syntagma.errors import ConfigError, SyntagmaError
+from syntagma.hub import bundled, find_folder
+from syntagma.model.config import ModelConfig
+from syntagma.parse import Parser
+from syntagma.search import Generator
+from syntagma.serve import schemas
+from syntagma.serve.worker import Busy, Worker
+
+Answer = TypeVar("Answer")
+
+
+class Desk:
+    """A thread for short tasks that would hold up the event loop; it refuses when too many wait."""
+
+    def __init__(self, name: str, queue: int = 64) -> None:
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix=name)
+        self._queue = queue
+        self._waiting = 0
+
+    async def do(self, call: Callable[..., Answer], *arguments: Any) -> Answer:
+        """What `call` gives; `Busy` where too many wait."""
+        if self._waiting >= self._queue:
+            raise Busy("too many requests are waiting", remedy="ask again in a moment")
+        self._waiting += 1
+        task = asyncio.get_running_loop().run_in_executor(self._pool, call, *arguments)
+        task.add_done_callback(self._done)  # also where nobody waits for it any more
+        return await task
+
+    def _done(self, _: object) -> None:
+        self._waiting -= 1
+
+    def close(self) -> None:
+        """Finish what waits, and end."""
+        self._pool.shutdown()
+
+
+@dataclass(frozen=True)
+class Served:
+    """A model that clients know by its name."""
+
+    name: str
+    generator: Generator
+    worker: Worker
+    desk: Desk
+    task: str | None = None
+
+    @property
+    def guided(self) -> bool:
+        """Whether it grows trees."""
+        return self.generator.network.config.guided
+
+    def info(self) -> dict[str, Any]:
+        """What /v1/models says of it."""
+        return {
+            "name": self.name,
+            "task": self.task,
+            "guided": self.guided,
+            "labels": list(self.generator.vocabulary.labels),
+            "defaults": self.generator.defaults.to_dict(),
+            "limits": {"text": schemas.TEXT, "beam": schemas.BEAM, "nbest": schemas.NBEST},
+        }
+
+
+def load_models(
+    names: Sequence[str], *, batch: int = 32, queue: int = 128, seconds: float = 30.0, int8: bool = False
+) -> dict[str, Served]:
+    """The models of those names or folders, by default all bundled guided ones, each under its folder's name."""
+    chosen = list(names) or bundled_guided()
+    if not chosen:
+        raise ConfigError("this build has no bundled model to serve", remedy="give a model's folder with --model")
+    found: dict[str, Served] = {}
+    for name in chosen:
+        folder = find_folder(name, "model", "model")
+        known = folder.resolve().name if Path(name).exists() or name in bundled("model") else name.rpartition("/")[2]
+        if known in found:
+            raise ConfigError(f"two models are called {known!r}", remedy="rename the folder of one of them")
+        generator = Generator.from_pretrained(folder, int8=int8)
+        about = read_mapping(folder / "config.json").get("about", {})
+        task = about.get("task") if isinstance(about, dict) else None
+        found[known] = serve_model(known, generator, task=task, batch=batch, queue=queue, seconds=seconds)
+    return found
+
+
+def serve_model(
+    name: str,
+    generator: Generator,
+    *,
+    task: str | None = None,
+    batch: int = 32,
+    queue: int = 128,
+    seconds: float = 30.0,
+) -> Served:
+    """A model with a thread of its own, which is not started yet."""
+    worker = Worker(generator, batch=batch, queue=queue, seconds=seconds)
+    return Served(name, generator, worker, Desk("details", queue), None if task is None else str(task))
+
+
+def bundled_guided() -> list[str]:
+    """The bundled models that grow trees."""
+    guided = []
+    for name in bundled("model"):
+        values = read_mapping(find_folder(name, "model", "model") / "config.json")
+        if ModelConfig.from_dict(values["model"]).guided:
+            guided.append(name)
+    return guided
+
+
+def load_bundled_parser() -> Parser | None:
+    """The bundled parser; None in a build that has none."""
+    try:
+        return Parser.from_pretrained()
+    except SyntagmaError:
+        return None

@@ -1,0 +1,137 @@
+"""Starting and stopping the service: where it may listen, and what it says when it does."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import signal
+import socket
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+import uvicorn
+
+from syntagma.config import Settings
+from syntagma.errors import ConfigError
+from syntagma.serve.app import make_app
+from syntagma.serve.compare import Comparison, VoteStore, read_items
+from syntagma.serve.guard import Rules, is_loopback
+from syntagma.serve.models import load_bundled_parser, load_models
+from syntagma.serve.service import Service
+
+SHORTEST_TOKEN = 8
+
+
+@dataclass(frozen=True)
+class ServeSettings(Settings):
+    """How to serve."""
+
+    models: tuple[str, ...] = ()
+    host: str = "127.0.0.1"
+    port: int = 8000
+    token: str | None = None
+    hosts: tuple[str, ...] = ()
+    """Further names by which the service is known, such as that of a proxy before it."""
+    compare: str | None = None
+    votes: str = "votes.sqlite"
+    batch: int = 32
+    queue: int = 128
+    seconds: float = 30.0
+    threads: int | None = None
+    int8: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("batch", "queue"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"{name!r} cannot be {getattr(self, name)}", remedy="give a number of at least 1")
+        if not 0 < self.seconds <= 3600:
+            raise ConfigError(f"a time limit of {self.seconds} s makes no sense", remedy="give up to 3600 seconds")
+        if self.token is None and not is_loopback(self.host):
+            raise ConfigError(
+                f"{self.host} can be reached from other machines, and there is no token",
+                remedy="give one with --token or SYNTAGMA_TOKEN, or listen on 127.0.0.1",
+            )
+        if self.token is not None and not (
+            len(self.token) >= SHORTEST_TOKEN and self.token.isascii() and self.token.isprintable()
+        ):
+            raise ConfigError(
+                f"the token is no row of at least {SHORTEST_TOKEN} plain characters", remedy="give a longer one"
+            )
+        if self.token is not None and " " in self.token:
+            raise ConfigError("the token holds a space", remedy="leave it out")
+
+
+def serve(settings: ServeSettings) -> None:
+    """Serve until a signal comes; then finish what was begun."""
+    if settings.threads is not None:
+        import torch
+
+        torch.set_num_threads(settings.threads)
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="syntagma: %(message)s")
+    with _listen(settings.host, settings.port) as listener:
+        comparison = None
+        if settings.compare is not None:
+            comparison = Comparison(read_items(Path(settings.compare)), VoteStore(Path(settings.votes)))
+        models = load_models(
+            settings.models,
+            batch=settings.batch,
+            queue=settings.queue,
+            seconds=settings.seconds,
+            int8=settings.int8,
+        )
+        rules = Rules(
+            settings.token,
+            is_loopback(settings.host),
+            frozenset(host.lower() for host in settings.hosts),
+            seconds=settings.seconds,
+        )
+        service = Service(models, parser=load_bundled_parser(), comparison=comparison, rules=rules)
+        config = uvicorn.Config(
+            make_app(service),
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            ws="none",
+            http="h11",
+            lifespan="on",
+            timeout_graceful_shutdown=int(settings.seconds) + 5,
+        )
+        Server(config, service).run(sockets=[listener])
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server((host, port), family=family, backlog=512)
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ConfigError(f"it cannot listen on {host} port {port} ({reason})", remedy="choose another") from None
+
+
+class Server(uvicorn.Server):
+    """uvicorn's server, which says where it is, and ends in peace when it is told to."""
+
+    def __init__(self, config: uvicorn.Config, service: Service) -> None:
+        super().__init__(config)
+        self.service = service
+
+    async def startup(self, sockets: Sequence[socket.socket] | None = None) -> None:
+        """Start, and tell the address."""
+        await super().startup(sockets=list(sockets) if sockets else None)
+        if self.started and sockets:
+            host, port = sockets[0].getsockname()[:2]
+            name = f"[{host}]" if ":" in host else host
+            names = ", ".join(self.service.models)
+            with contextlib.suppress(OSError):  # nobody reads it
+                print(f"syntagma: serving {names} at http://{name}:{port}/", file=sys.stderr, flush=True)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Stop at the first signal after finishing what was begun, at a second SIGINT at once."""
+        if self.should_exit and sig == signal.SIGINT:
+            self.force_exit = True
+        self.service.stopping = True
+        self.should_exit = True

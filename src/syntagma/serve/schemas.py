@@ -1,0 +1,314 @@
+"""What the service reads and answers, as OpenAPI tells it.
+
+Requests are strict: an unknown key, a value of another type or beyond a limit is refused.  Answers are described here
+and made elsewhere as plain values.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+TEXT, TEXTS, PARSED = 400, 32, 64
+BEAM, NBEST, DEPTH, WISHES, PINS = 16, 16, 32, 16, 64
+CONTEXT, STATE, WORD = 2_000, 40_000, 80
+EXAMPLE = "It seems like he has made a mistake."
+
+Text = Annotated[str, StringConstraints(min_length=1, max_length=TEXT, pattern=r"\S")]
+"""A text with at least one visible character."""
+Word = Annotated[str, StringConstraints(min_length=1, max_length=WORD, pattern=r"\S")]
+Context = Annotated[str, StringConstraints(min_length=1, max_length=CONTEXT, pattern=r"\S")]
+Name = Annotated[str, StringConstraints(min_length=1, max_length=128)]
+Words = Annotated[list[Word], Field(max_length=WISHES)]
+Question = Literal["fidelity", "novelty", "diversity"]
+
+
+class Request(BaseModel):
+    """Base of every request."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class Options(Request):
+    """How to search and what to ask of the structure; what is left out is the model's default."""
+
+    model: Name | None = Field(None, description="A name of /v1/models; by default the first.")
+    beam: int | None = Field(None, ge=1, le=BEAM, description="Hypotheses kept at each depth.")
+    nbest: int | None = Field(None, ge=1, le=NBEST, description="How many outputs to answer with.")
+    alpha: float | None = Field(None, ge=0, lt=1, description="The accumulation weight.")
+    score: Literal["sum", "mean"] | None = Field(None, description="An infill's log-probabilities summed or averaged.")
+    max_depth: int | None = Field(None, ge=1, le=DEPTH, description="How deep a tree may grow.")
+    template: Context | None = Field(None, description="The tree's shape, such as (S (NP) (VP *)).")
+    exemplar: Text | None = Field(None, description="A sentence whose shape to follow.")
+    exemplar_depth: int | None = Field(None, ge=1, le=DEPTH, description="How deep the exemplar's shape counts.")
+    control: Literal["soft", "hard"] = Field("soft", description="Favour the template's shape, or guarantee it.")
+    reward: float | None = Field(None, ge=-100, le=100, description="What matching a soft template gains.")
+    start: Context | None = Field(None, description="A context to grow from, such as <NP> <VP> , right ?")
+    must: Words = Field([], description="Words that must appear.")
+    must_not: Words = Field([], description="Words that must not appear.")
+    diversity: float | None = Field(None, ge=0, le=100, description="A penalty for what hypotheses share.")
+    sample: bool | None = Field(None, description="Draw hypotheses instead of searching for the best.")
+    temperature: float | None = Field(None, ge=0.01, le=100)
+    top_p: float | None = Field(None, gt=0, le=1)
+    seed: int | None = Field(None, ge=0, le=2**53 - 1)
+
+    def search(self) -> dict[str, Any]:
+        """The options that are given, of those that `SearchOptions` has."""
+        names = (
+            "beam", "alpha", "score", "max_depth", "reward", "diversity", "sample", "temperature", "top_p", "seed",
+        )  # fmt: skip
+        return {name: value for name in names if (value := getattr(self, name)) is not None}
+
+
+def _one_or_many(values: Any) -> Any:
+    """Exactly one of `text` and `texts`."""
+    if isinstance(values, dict) and (values.get("text") is None) == (values.get("texts") is None):
+        raise ValueError("give either text or texts")
+    return values
+
+
+_EITHER = {"oneOf": [{"required": ["text"]}, {"required": ["texts"]}]}
+
+
+class GenerateRequest(Options):
+    """Texts to generate for."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"text": EXAMPLE, "beam": 5, "nbest": 2}], **_EITHER}  # type: ignore[dict-item]
+    )
+    text: Text | None = None
+    texts: Annotated[list[Text], Field(min_length=1, max_length=TEXTS)] | None = None
+    _either = model_validator(mode="before")(_one_or_many)
+
+
+class ParseRequest(Request):
+    """Texts to parse."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"texts": ["He nods."]}], **_EITHER}  # type: ignore[dict-item]
+    )
+    text: Text | None = None
+    texts: Annotated[list[Text], Field(min_length=1, max_length=PARSED)] | None = None
+    tokenized: bool = Field(False, description="Whether white space parts the words already.")
+    _either = model_validator(mode="before")(_one_or_many)
+
+
+class TemplateRequest(Request):
+    """A sentence whose shape is wanted."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"text": "Did he really do it?", "depth": 4}]})
+    text: Text
+    depth: int | None = Field(None, ge=1, le=DEPTH)
+    model: Name | None = None
+
+
+class Entry(Request):
+    """A context of the beam to grow from: one that the service gave, changed or not, or one of the user's."""
+
+    state: Annotated[str, StringConstraints(min_length=1, max_length=STATE)] | None = None
+    context: Context | None = None
+
+    @model_validator(mode="after")
+    def _something(self) -> Entry:
+        if self.state is None and self.context is None:
+            raise ValueError("an entry of beam_state needs a state or a context")
+        return self
+
+
+class Pin(Request):
+    """What an open label of a context becomes."""
+
+    index: int = Field(ge=0, lt=BEAM, description="Which context of the beam that is sent, from 0.")
+    label: int = Field(ge=1, le=10_000, description="Which of its open labels, from 1.")
+    words: Context
+
+
+class Wish(Request):
+    """Words of the text, labels of the next infill."""
+
+    words: Words = []
+    labels: Annotated[list[Word], Field(max_length=WISHES)] = []
+
+
+class GrowRequest(Options):
+    """A beam to grow by one depth or several."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"text": EXAMPLE, "beam": 3}, {"text": EXAMPLE, "start": "<NP> <VP> ."}]}
+    )
+    text: Text
+    beam_state: Annotated[list[Entry], Field(min_length=1, max_length=BEAM)] | None = None
+    levels: int | None = Field(None, ge=1, le=DEPTH, description="How many depths; by default 1, in a stream all.")
+    pins: Annotated[list[Pin], Field(max_length=PINS)] = []
+    require: Wish = Wish()
+    forbid: Wish = Wish()
+
+
+class ExplainRequest(Options):
+    """A text whose search shall be explained."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"text": EXAMPLE, "beam": 3}]})
+    text: Text
+
+
+class VoteRequest(Request):
+    """A vote on one item of a blind comparison."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"voter": "v-1", "item": "7", "answers": {"fidelity": "left"}}]}
+    )
+    voter: Name
+    item: Name
+    answers: Annotated[dict[Question, Literal["left", "right", "tie"]], Field(min_length=1)]
+
+
+# -- answers
+
+
+class Problem(BaseModel):
+    """What was wrong, in one sentence."""
+
+    error: str
+
+
+class ModelInfo(BaseModel):
+    """One model that the service has."""
+
+    name: str
+    task: str | None
+    guided: bool
+    labels: list[str]
+    defaults: dict[str, Any]
+    limits: dict[str, int]
+
+
+class ParserInfo(BaseModel):
+    """The parser that the service has."""
+
+    name: str
+    version: str
+
+
+class ModelsAnswer(BaseModel):
+    """What the service has."""
+
+    models: list[ModelInfo]
+    parser: ParserInfo | None
+
+
+class TraceInfo(BaseModel):
+    """One level of a hypothesis."""
+
+    depth: int
+    context: str
+    infill: str
+    infill_score: float
+    score: float
+    rewarded: bool
+    edited: bool
+
+
+class HypothesisInfo(BaseModel):
+    """A finished text with its structure."""
+
+    text: str
+    score: float
+    tree: str | None
+    levels: list[str]
+    trace: list[TraceInfo]
+
+
+class Result(BaseModel):
+    """The hypotheses for one source, best first, or what was wrong with it."""
+
+    source: str
+    hypotheses: list[HypothesisInfo]
+    error: str | None = None
+
+
+class GenerateAnswer(BaseModel):
+    """A result for each text, in order."""
+
+    model: str
+    results: list[Result]
+
+
+class ParseAnswer(BaseModel):
+    """A tree for each text, in order."""
+
+    trees: list[str]
+
+
+class TemplateAnswer(BaseModel):
+    """The shape of a sentence."""
+
+    template: str
+
+
+class TokenInfo(BaseModel):
+    """A word or an open label of a context; `new`: the last infill wrote it."""
+
+    text: str
+    label: bool
+    new: bool
+
+
+class PartInfo(BaseModel):
+    """What one open label became."""
+
+    label: str
+    became: str
+    score: float
+
+
+class NodeInfo(BaseModel):
+    """A context of the beam."""
+
+    state: str
+    context: str
+    tokens: list[TokenInfo]
+    score: float
+    depth: int
+    parent: int | None
+    finished: bool
+    edited: bool
+    rewarded: bool
+    winner: bool
+    infill_score: float
+    parts: list[PartInfo]
+
+
+class GrowAnswer(BaseModel):
+    """The beam of a depth, what lost there, and the outputs that are finished."""
+
+    depth: int
+    finished: bool
+    beam: list[NodeInfo]
+    lost: list[NodeInfo]
+    outputs: list[HypothesisInfo]
+
+
+class CompareAnswer(BaseModel):
+    """The next item of a voter; `item` is null when there is none left."""
+
+    item: str | None
+    done: int
+    total: int
+    source: str | None = None
+    left: list[str] | None = None
+    right: list[str] | None = None
+    questions: list[str] | None = None
+
+
+class VoteAnswer(BaseModel):
+    """The vote is on disk."""
+
+    stored: bool
+    done: int
+
+
+class Health(BaseModel):
+    """Whether the service works."""
+
+    status: str

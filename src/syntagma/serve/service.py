@@ -1,0 +1,282 @@
+"""What each request does, apart from HTTP: models and searches in, plain values out."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any
+
+from syntagma.errors import ConfigError, SyntagmaError
+from syntagma.parse import Parser
+from syntagma.search.beam import Sentence
+from syntagma.search.explain import explained
+from syntagma.serve.compare import Comparison
+from syntagma.serve.counters import Counters
+from syntagma.serve.growing import (
+    Beam,
+    Describer,
+    Growing,
+    begin,
+    checked,
+    output_values,
+    settings,
+    steer,
+    watch_levels,
+    winners,
+)
+from syntagma.serve.guard import Rules
+from syntagma.serve.models import Desk, Served
+from syntagma.serve.schemas import (
+    ExplainRequest,
+    GenerateRequest,
+    GrowRequest,
+    Options,
+    ParseRequest,
+    TemplateRequest,
+    VoteRequest,
+)
+from syntagma.serve.worker import Busy, SearchFailed, Work
+from syntagma.template import Template
+from syntagma.text import split
+from syntagma.tree import Tree
+
+PARSED_AT_ONCE = 8
+"""Texts of one request between which others get their turn at the parser."""
+
+
+class Service:
+    """The models, the parser and the comparison that one process serves."""
+
+    def __init__(
+        self,
+        models: Mapping[str, Served],
+        *,
+        parser: Parser | None = None,
+        comparison: Comparison | None = None,
+        rules: Rules | None = None,
+    ) -> None:
+        self.models = dict(models)
+        self.parser, self.comparison, self.rules = parser, comparison, rules or Rules()
+        self.counters = Counters()
+        self.stopping = False
+        self._parsing, self._voting = Desk("parser"), Desk("votes", 256)
+
+    def start(self) -> None:
+        """Begin to work."""
+        for served in self.models.values():
+            served.worker.start()
+
+    async def stop(self) -> None:
+        """Finish what has begun, and end."""
+        self.stopping = True
+        for served in self.models.values():
+            await asyncio.to_thread(served.worker.stop)
+            await asyncio.to_thread(served.desk.close)
+        for desk in (self._parsing, self._voting):
+            await asyncio.to_thread(desk.close)
+        if self.comparison is not None:
+            self.comparison.store.close()
+
+    # -- what it has
+
+    def model(self, name: str | None) -> Served:
+        """The model of that name, or the first."""
+        if name is None:
+            return next(iter(self.models.values()))
+        if name not in self.models:
+            raise ConfigError("there is no model of that name here", remedy="choose one of /v1/models")
+        return self.models[name]
+
+    def about(self) -> dict[str, Any]:
+        """The models and the parser."""
+        parser = self.parser and {"name": self.parser.name, "version": self.parser.version}
+        return {"models": [served.info() for served in self.models.values()], "parser": parser}
+
+    def metrics(self) -> str:
+        """Counters, gauges and the latency, for Prometheus."""
+        workers = {name: served.worker for name, served in self.models.items()}
+        gauges = {
+            "syntagma_queue_sentences": {name: float(worker.waiting) for name, worker in workers.items()},
+            "syntagma_alive_sentences": {name: float(worker.alive) for name, worker in workers.items()},
+        }
+        totals = {
+            "syntagma_finished_sentences_total": {name: float(worker.finished) for name, worker in workers.items()},
+            "syntagma_withdrawn_sentences_total": {name: float(worker.withdrawn) for name, worker in workers.items()},
+            "syntagma_turns_total": {name: float(worker.turns) for name, worker in workers.items()},
+            "syntagma_row_steps_total": {name: float(worker.row_steps) for name, worker in workers.items()},
+        }
+        return self.counters.text(gauges, totals)
+
+    # -- generating
+
+    async def generate(self, request: GenerateRequest) -> dict[str, Any]:
+        """The hypotheses for each text; where there is but one text, what is wrong with it is the request's error."""
+        served = self.model(request.model)
+        generator = served.generator
+        steering = steer(generator, request, await self._template(served, request))
+        options = settings(generator, request)
+        texts = request.texts or [request.text or ""]
+        ready: dict[int, Sentence | SyntagmaError] = {}
+        for number, text in enumerate(texts):
+            try:
+                ready[number] = checked(generator.sentence(number, text, steering, options))
+            except SyntagmaError as error:
+                ready[number] = error
+        searched = [sentence for sentence in ready.values() if isinstance(sentence, Sentence)]
+        found = iter(await served.worker.search(searched) if searched else ())
+        results: list[dict[str, Any]] = []
+        for number, text in enumerate(texts):
+            before = ready[number]
+            done = next(found) if isinstance(before, Sentence) else before
+            outputs = generator.outputs(done, steering) if isinstance(done, Sentence) else done
+            if isinstance(outputs, list):
+                best = outputs[: request.nbest or 1]
+                results.append({"source": text, "hypotheses": [output_values(output) for output in best]})
+            elif request.texts is None or not isinstance(outputs, SyntagmaError):
+                raise outputs
+            else:
+                results.append({"source": text, "hypotheses": [], "error": sentence_of(outputs)})
+        return {"model": served.name, "results": results}
+
+    async def grow(self, request: GrowRequest) -> dict[str, Any]:
+        """A beam grown by one depth, or several."""
+        growing = await self._begin(request, request.levels or 1)
+        done = await self._searched(growing.served, growing.sentence)
+        describer = Describer(growing)
+        return await growing.served.desk.do(describer.level, Beam(done.beam, done.dropped))
+
+    async def stream(self, request: GrowRequest) -> AsyncIterator[tuple[str, Any]]:
+        """The events of a growth; the queue is joined before this returns, so that it can be refused."""
+        growing = await self._begin(request, request.levels)
+        beams: asyncio.Queue[Beam | None] = asyncio.Queue()
+        loop = asyncio.get_running_loop()
+
+        def tell(beam: Beam) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(beams.put_nowait, beam)
+
+        watch_levels(growing.sentence, tell)
+        return self._events(growing, growing.served.worker.put([growing.sentence]), beams)
+
+    async def _events(
+        self, growing: Growing, works: Sequence[Work], beams: asyncio.Queue[Beam | None]
+    ) -> AsyncIterator[tuple[str, Any]]:
+        served, describer = growing.served, Describer(growing)
+        task = asyncio.ensure_future(served.worker.wait(works))
+        task.add_done_callback(lambda _: beams.put_nowait(None))
+        seen: list[Beam] = []
+        try:
+            while (beam := await beams.get()) is not None:
+                if beam.kept:
+                    seen.append(beam)
+                    yield "level", await served.desk.do(describer.level, beam)
+            done = self._check(served, task.result()[0])
+            ends = describer.ends(done.beam)
+            yield "done", {"outputs": describer.outputs(done.beam), "winners": winners(seen, ends)}
+        except SyntagmaError as error:
+            yield "error", {"error": sentence_of(error)}
+        except SearchFailed:
+            yield "error", {"error": "The search failed."}
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def explain(self, request: ExplainRequest) -> str:
+        """The page that explains a search."""
+        served = self.model(request.model)
+        if not served.guided:
+            raise ConfigError("a baseline has no structure to explain", remedy="use a guided model")
+        steering = steer(served.generator, request, await self._template(served, request))
+        options = settings(served.generator, request)
+        sentence = checked(served.generator.sentence(0, request.text, steering, options))
+        sentence.remember = True
+        first = list(sentence.beam)
+        done = await self._searched(served, sentence)
+        explanation = await served.desk.do(explained, served.generator, request.text, steering, done, first)
+        return await served.desk.do(explanation.to_html)
+
+    async def _begin(self, request: GrowRequest, levels: int | None) -> Growing:
+        served = self.model(request.model)
+        return begin(served, request, await self._template(served, request), levels)
+
+    async def _searched(self, served: Served, sentence: Sentence) -> Sentence:
+        (done,) = await served.worker.search([sentence])
+        return self._check(served, done)
+
+    @staticmethod
+    def _check(served: Served, done: Sentence | Exception) -> Sentence:
+        if isinstance(done, Exception):
+            raise done
+        served.generator.check_found(done)
+        return done
+
+    # -- parsing
+
+    async def parse(self, request: ParseRequest) -> dict[str, Any]:
+        """A tree for each text."""
+        texts = request.texts or [request.text or ""]
+        return {"trees": [str(tree) for tree in await self._trees(texts, request.tokenized)]}
+
+    async def template(self, request: TemplateRequest) -> dict[str, Any]:
+        """The shape of a sentence, in the labels of a model."""
+        served = self.model(request.model)
+        return {"template": str(await self._shape(served, request.text, request.depth))}
+
+    async def _template(self, served: Served, request: Options) -> Template | None:
+        if request.exemplar is None:
+            return None
+        return await self._shape(served, request.exemplar, request.exemplar_depth)
+
+    async def _shape(self, served: Served, text: str, depth: int | None) -> Template:
+        (tree,) = await self._trees([text])
+        return Template.from_tree(tree, depth, served.generator.vocabulary.labels)
+
+    async def _trees(self, texts: Sequence[str], tokenized: bool = False) -> list[Tree]:
+        if self.parser is None:
+            raise ConfigError("this service has no parser", remedy="use a build that has one")
+        for number, text in enumerate(texts, 1):
+            if not split(text).words:
+                raise ConfigError(f"text {number} has no words", remedy="leave it out")
+        trees: list[Tree] = []
+        for start in range(0, len(texts), PARSED_AT_ONCE):
+            some = list(texts[start : start + PARSED_AT_ONCE])
+            trees += await self._parsing.do(_parse, self.parser, some, tokenized)
+        return trees
+
+    # -- comparing
+
+    async def next_item(self, voter: str) -> dict[str, Any]:
+        """The next item of a voter."""
+        assert self.comparison is not None
+        return await self._voting.do(self.comparison.next, voter)
+
+    async def vote(self, request: VoteRequest) -> dict[str, Any]:
+        """Store a vote; it is stored to the end even if the client leaves."""
+        assert self.comparison is not None
+        return await self._voting.do(self.comparison.vote, request.voter, request.item, request.answers)
+
+
+def _parse(parser: Parser, texts: list[str], tokenized: bool) -> list[Tree]:
+    return parser(texts, tokenized=tokenized)
+
+
+def sentence_of(error: SyntagmaError) -> str:
+    """An error as one sentence for a client: never the place of a file."""
+    column = error.place.column
+    where = f"column {column}: " if column is not None else ""
+    return as_sentence(f"{where}{error.what}; {error.remedy}" if error.remedy else f"{where}{error.what}")
+
+
+def as_sentence(text: str) -> str:
+    """Text as a sentence of bearable length.
+
+    >>> as_sentence("the beam is empty")
+    'The beam is empty.'
+    """
+    clean = " ".join(text.encode("utf-8", "replace").decode().split())
+    clean = clean if len(clean) <= 400 else clean[:397] + "..."
+    return clean[:1].upper() + clean[1:] + ("" if clean.endswith((".", "?", "!")) else ".")
+
+
+__all__ = ["Busy", "Service", "as_sentence", "sentence_of"]

@@ -1,0 +1,142 @@
+/** The form: the sentence and how to grow it, as the request carries it. */
+
+import { known } from "./context.js";
+import { byId, h, refill } from "./dom.js";
+import { TemplatePanel } from "./template.js";
+
+const SAMPLES = [
+  "It seems like he has made a mistake.",
+  "I had a dream yesterday and it was about you.",
+  "Did we find anything to charge this kid with?",
+];
+
+/** Words between commas, or lines. */
+export const list = (text) =>
+  text
+    .split(/[,\n،、]/u)
+    .map((word) => word.trim())
+    .filter(Boolean);
+
+export class Form {
+  /** @param {{grow: () => void, stop: () => void, fail: (error: Error) => void}} calls */
+  constructor(calls) {
+    this.calls = calls;
+    this.models = [];
+    this.panel = new TemplatePanel(() => byId("model").value, calls.fail);
+    byId("source-form").addEventListener("submit", (event) => {
+      event.preventDefault();
+      if (byId("text").value.trim()) calls.grow();
+    });
+    byId("text").addEventListener("keydown", (event) => {
+      if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+        event.preventDefault();
+        byId("source-form").requestSubmit();
+      }
+    });
+    byId("stop").addEventListener("click", () => calls.stop());
+    byId("model").addEventListener("change", () => this.useDefaults());
+    byId("steer-toggle").addEventListener("click", () => this.showSteering(byId("steer").hidden));
+    byId("steer").addEventListener("input", () => this.noteSteering());
+    this.samples();
+  }
+
+  samples() {
+    const buttons = SAMPLES.map((text) =>
+      h(
+        "button",
+        {
+          type: "button",
+          class: "sample",
+          onclick: () => {
+            byId("text").value = text;
+            this.calls.grow();
+          },
+        },
+        text,
+      ),
+    );
+    refill(
+      byId("examples"),
+      buttons.flatMap((button) => [button, " "]),
+    );
+  }
+
+  /** The models that the service has. */
+  setModels(models) {
+    this.models = models;
+    const options = models.map((model) =>
+      h(
+        "option",
+        { value: model.name, disabled: !model.guided },
+        model.guided ? model.name : `${model.name} (grows no tree)`,
+      ),
+    );
+    refill(byId("model"), options);
+    const first = models.find((model) => model.guided);
+    if (first) byId("model").value = first.name;
+    this.useDefaults();
+  }
+
+  get model() {
+    return this.models.find((model) => model.name === byId("model").value);
+  }
+
+  useDefaults() {
+    const { model } = this;
+    if (!model) return;
+    known.labels = model.labels;
+    byId("beam-width").max = model.limits?.beam ?? 16;
+    byId("beam-width").value = model.defaults?.beam ?? 5;
+    byId("alpha").value = model.defaults?.alpha ?? 0.8;
+    byId("text").maxLength = model.limits?.text ?? 400;
+    this.panel.reset(model);
+  }
+
+  showSteering(on) {
+    byId("steer").hidden = !on;
+    byId("steer-toggle").setAttribute("aria-expanded", String(on));
+    if (on) this.panel.draw();
+  }
+
+  noteSteering() {
+    const count = ["template", "must", "must-not", "start"].filter((id) => byId(id).value.trim()).length;
+    byId("steer-note").textContent = count ? ` · ${count}` : "";
+  }
+
+  /** What the request carries; empty fields are left out. */
+  read() {
+    const settings = { text: byId("text").value.trim(), model: byId("model").value };
+    if (byId("beam-width").value) settings.beam = Number(byId("beam-width").value);
+    if (byId("alpha").value) settings.alpha = Number(byId("alpha").value);
+    Object.assign(settings, this.panel.read());
+    const start = byId("start").value.trim();
+    const must = list(byId("must").value);
+    const mustNot = list(byId("must-not").value);
+    if (start) settings.start = start;
+    if (must.length) settings.must = must;
+    if (mustNot.length) settings.must_not = mustNot;
+    return settings;
+  }
+
+  /** Put settings back into the fields, as a link or the history has them. */
+  write(settings) {
+    byId("text").value = settings.text ?? "";
+    if (this.models.some((model) => model.name === settings.model)) byId("model").value = settings.model;
+    this.useDefaults();
+    if (settings.beam !== undefined) byId("beam-width").value = settings.beam;
+    if (settings.alpha !== undefined) byId("alpha").value = settings.alpha;
+    byId("start").value = settings.start ?? "";
+    byId("must").value = (settings.must ?? []).join(", ");
+    byId("must-not").value = (settings.must_not ?? []).join(", ");
+    this.panel.write(settings);
+    this.noteSteering();
+    const steered = ["template", "start", "must", "must_not"].some((key) => settings[key] !== undefined);
+    this.showSteering(steered);
+  }
+
+  /** Show whether something grows. */
+  growing(on) {
+    byId("stop").hidden = !on;
+    byId("grow").hidden = on;
+  }
+}

@@ -1,0 +1,78 @@
+/**
+ * Growing a branch: asking the service, taking in the levels as they come, and going on where it broke off.
+ * Nothing is kept by the service between requests: the beam's own states say where to go on.
+ */
+
+import { Gone, stream, untilBack } from "./api.js";
+
+/**
+ * The request that begins a branch.
+ * @param {object} settings @param {import("./state.js").Branch} branch
+ */
+export function firstRequest(settings, branch) {
+  const { edit } = branch;
+  if (!edit) return { ...settings };
+  const body = { ...settings, require: edit.require, forbid: edit.forbid };
+  const last = branch.levels.at(-1);
+  if (!last) {
+    if (edit.context !== null) {
+      delete body.start;
+      body.beam_state = [{ context: edit.context }];
+    }
+    if (edit.pins.length) body.pins = edit.pins.map((pin) => ({ index: 0, ...pin }));
+    return body;
+  }
+  body.beam_state = branch.sent.map((place) => {
+    const entry = { state: last.beam[place].state };
+    return place === edit.node && edit.context !== null ? { ...entry, context: edit.context } : entry;
+  });
+  const index = branch.sent.indexOf(edit.node);
+  if (edit.pins.length) body.pins = edit.pins.map((pin) => ({ index, ...pin }));
+  return body;
+}
+
+/** The request that goes on after the last level that arrived. */
+function nextRequest(settings, branch) {
+  if (branch.levels.length === branch.fixed) return firstRequest(settings, branch);
+  const body = { ...settings, beam_state: branch.levels.at(-1).beam.map(({ state }) => ({ state })) };
+  if (branch.edit) {
+    body.require = { words: branch.edit.require.words, labels: [] }; // a label is required of one infill
+    body.forbid = branch.edit.forbid;
+  }
+  return body;
+}
+
+/**
+ * Grow a branch to its end.
+ * @param {object} settings
+ * @param {import("./state.js").Branch} branch
+ * @param {{level: (branch: object, level: object) => void, gone: (gone: boolean) => void}} calls
+ * @param {AbortSignal} signal
+ */
+export async function growBranch(settings, branch, calls, signal) {
+  const take = (level) => {
+    const first = branch.levels.length === branch.fixed && branch.sent;
+    branch.levels.push(first ? { ...level, sent: branch.sent } : level);
+    calls.level(branch, level);
+  };
+  for (;;) {
+    try {
+      const done = await stream(nextRequest(settings, branch), take, signal);
+      branch.outputs = done.outputs;
+      branch.ends = ends(branch, done);
+      branch.status = "done";
+      return;
+    } catch (error) {
+      if (!(error instanceof Gone)) throw error;
+      calls.gone(true);
+      await untilBack(signal);
+      calls.gone(false);
+    }
+  }
+}
+
+/** Where each output stands in the last beam. */
+function ends(branch, { outputs, winners }) {
+  const finished = branch.levels.at(-1)?.beam.flatMap((node, place) => (node.finished ? [place] : [])) ?? [];
+  return outputs.map((_, at) => winners?.[at]?.at(-1) ?? finished[at] ?? 0);
+}

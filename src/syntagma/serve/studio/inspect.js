@@ -1,0 +1,114 @@
+/** What one context became and what lost beside it, in words and numbers. */
+
+import { chip, showText, showTokens } from "./context.js";
+import { h, number, refill } from "./dom.js";
+import { parentOf } from "./state.js";
+
+const MOST = 6;
+
+/**
+ * Fill a panel with what is known about a context.
+ * @param {HTMLElement} panel
+ * @param {import("./beam.js").Spot} spot
+ * @param {number|null} label the open label that is pointed at, if one is
+ * @param {import("./state.js").Token[]} start
+ */
+export function inspect(panel, { branch, level, place }, label, start) {
+  const node = branch.levels[level]?.beam[place];
+  const tokens = node ? node.tokens : start;
+  const labels = tokens.filter((token) => token.label).map((token) => token.text);
+  const next = branch.levels[level + 1];
+  const mine = (one) => (level < 0 ? true : parentOf(branch, level + 1, one) === place);
+  const depth = node ? branch.levels[level].depth : 1;
+  refill(
+    panel,
+    h(
+      "h3",
+      {},
+      `Depth ${depth}`,
+      node && h("span", { class: "faint" }, `, ${place + 1} of ${branch.levels[level].beam.length}`),
+    ),
+    h("p", { class: "context", dir: "auto" }, showTokens(tokens.map((token) => ({ ...token, new: false })))),
+    node?.was !== undefined && h("p", { class: "faint" }, "It was: ", h("span", { dir: "auto" }, showText(node.was))),
+    node && node.was === undefined && origin(node),
+    node && !labels.length && h("p", { class: "faint" }, "No label is open: this is a finished text."),
+    next && labels.length ? becoming(labels, next, mine, label) : null,
+    node && losers(branch.levels[level]),
+  );
+}
+
+/** How the context came about. */
+function origin(node) {
+  if (!node.parts.length) return null;
+  const rows = node.parts.map((part) => pair(part.label, part.became, number(part.score)));
+  return section(
+    `Grown by an infill that scores ${number(node.infill_score)}; its parts (log-probability)`,
+    h("ul", { class: "pairs" }, rows),
+  );
+}
+
+/** What each open label became, in what stayed and in what lost. */
+function becoming(labels, next, mine, pointed) {
+  const best = Math.max(...next.beam.map((node) => node.score));
+  const stayed = next.beam.filter((node) => mine(node) && node.parts.length);
+  const lost = next.lost.filter((node) => mine(node) && node.parts.length);
+  if (!stayed.length && !lost.length) return h("p", { class: "faint" }, "Nothing that grew from it stayed.");
+  const wanted = labels.map((_, at) => at).filter((at) => pointed === null || at === pointed);
+  return section(
+    "Its labels became (log-probability)",
+    wanted.map((at) => {
+      const rows = distinct(stayed, at).map(({ part }) => pair(labels[at], part.became, number(part.score), "stayed"));
+      const seen = new Set(stayed.map((node) => node.parts[at]?.became));
+      const others = distinct(lost, at)
+        .filter(({ part }) => !seen.has(part.became))
+        .slice(0, MOST);
+      const gone = others.map(({ part, node }) =>
+        pair(labels[at], part.became, `lost by ${number(best - node.score)}`, "gone"),
+      );
+      return h("ul", { class: "pairs" }, rows, gone);
+    }),
+  );
+}
+
+/** Each thing that a label became, once, best first. */
+function distinct(nodes, at) {
+  const found = new Map();
+  for (const node of nodes) {
+    const part = node.parts[at];
+    if (part && !found.has(part.became)) found.set(part.became, { part, node });
+  }
+  return [...found.values()];
+}
+
+/** What competed at the same depth and lost. */
+function losers({ beam, lost }) {
+  if (!lost.length) return null;
+  const best = Math.max(...beam.map((node) => node.score));
+  const rows = lost
+    .slice(0, MOST)
+    .map((node) =>
+      h(
+        "li",
+        {},
+        h(
+          "span",
+          { class: "context", dir: "auto" },
+          showTokens(node.tokens.map((token) => ({ ...token, new: false }))),
+        ),
+        h("span", { class: "figure" }, `${number(best - node.score)} behind`),
+      ),
+    );
+  return section("Lost at this depth", h("ul", { class: "losers" }, rows));
+}
+
+function pair(label, became, figure, kind = "") {
+  return h(
+    "li",
+    { class: kind },
+    chip(label),
+    h("span", { class: "became", dir: "auto" }, showText(became)),
+    h("span", { class: "figure" }, figure),
+  );
+}
+
+const section = (title, ...children) => h("section", {}, h("h4", {}, title), children);

@@ -1,0 +1,234 @@
+/** The studio: the form, the growth, and what is drawn of it, put together. */
+
+import { Gone, hooks, models, untilBack } from "./api.js";
+import { BeamView } from "./beam.js";
+import { drawBranches, inWords } from "./branches.js";
+import { readContext, spoken } from "./context.js";
+import { announce, byId, copy, h, refill } from "./dom.js";
+import { EditDialog } from "./edit.js";
+import { Form } from "./form.js";
+import { growBranch } from "./growth.js";
+import { remember, showHistory } from "./history.js";
+import { inspect } from "./inspect.js";
+import { fromFragment, toFragment } from "./link.js";
+import { ResultView } from "./result.js";
+import { isEmpty, Store } from "./state.js";
+import { askToken } from "./token.js";
+
+const store = new Store();
+let running = null; // the controller of what grows now
+
+/** The first context of the active branch, as text and as tokens. */
+function startText() {
+  const { branch } = store;
+  for (let at = branch; at; at = store.find(at.parent)) {
+    if (at.edit?.level === -1 && at.edit.context !== null) return at.edit.context;
+  }
+  return store.settings?.start ?? "<T>";
+}
+const start = () => readContext(startText());
+
+const hint = [...byId("inspector").childNodes]; // what stands there until something is pointed at
+
+const form = new Form({ grow: () => grow(), stop: () => running?.abort(), fail });
+const edit = new EditDialog({ grow: (change) => growOn(change), start, startText });
+const beam = new BeamView(byId("beam"), {
+  start,
+  open: (spot) => edit.open(spot),
+  look: (spot, label) =>
+    spot ? inspect(byId("inspector"), spot, label, start()) : byId("inspector").replaceChildren(...hint),
+});
+const result = new ResultView({ start });
+
+/* -- telling */
+
+function notice(text) {
+  byId("notice").hidden = !text;
+  refill(
+    byId("notice"),
+    text,
+    text &&
+      h(
+        "button",
+        { type: "button", class: "plain", "aria-label": "Close this message", onclick: () => notice("") },
+        "×",
+      ),
+  );
+}
+
+function waiting(text) {
+  byId("waiting").hidden = !text;
+  byId("waiting").textContent = text ?? "";
+}
+
+/** One kind sentence about what went wrong. */
+function fail(error) {
+  if (error.name === "AbortError") return;
+  const text = error.message || "Something went wrong.";
+  notice(text[0].toUpperCase() + text.slice(1));
+}
+
+hooks.waiting = waiting;
+hooks.askToken = askToken;
+
+function gone(isGone) {
+  waiting(isGone ? "The service does not answer. Waiting for it; the growth goes on when it is back." : null);
+  if (!isGone) announce("The service is back.");
+}
+
+/* -- growing */
+
+/** Grow a branch and say how it went; false where it did not reach its end. */
+async function run(branch) {
+  running?.abort();
+  const controller = new AbortController();
+  running = controller;
+  form.growing(true);
+  notice("");
+  const calls = {
+    gone,
+    level: (_, level) => {
+      store.changed();
+      const best = level.beam[0];
+      if (best) announce(`Depth ${level.depth}: ${level.beam.length} contexts, the best is ${spoken(best.tokens)}`);
+    },
+  };
+  try {
+    await growBranch(store.settings, branch, calls, controller.signal);
+    announce(`Finished: ${branch.outputs[0]?.text ?? "nothing"}`);
+    return true;
+  } catch (error) {
+    branch.status = "stopped";
+    if (branch.levels.length === branch.fixed) store.drop(branch);
+    fail(error);
+    return false;
+  } finally {
+    if (running === controller) {
+      running = null;
+      form.growing(false);
+      waiting(null);
+    }
+    store.changed();
+  }
+}
+
+async function grow() {
+  const done = await run(store.begin(form.read()));
+  if (done) keep();
+  return done;
+}
+
+async function growOn(change) {
+  if (isEmpty(change) && change.keep) return false;
+  const done = await run(store.fork(change));
+  if (done) keep();
+  return done;
+}
+
+/** Put the state into the address and the history. */
+function keep() {
+  const fragment = toFragment(store);
+  window.history.replaceState(null, "", `#${fragment}`);
+  const last = store.branch;
+  const text = last.edit ? `${store.settings.text} (${inWords(last.edit)})` : store.settings.text;
+  remember(text, last.outputs[0]?.text ?? "", fragment);
+}
+
+/** Grow again what a link describes. */
+async function replay(fragment) {
+  const wanted = fromFragment(fragment);
+  if (!wanted) return;
+  form.write(wanted.settings);
+  if (!(await run(store.begin(wanted.settings)))) return;
+  for (const { at, ...change } of wanted.edits) {
+    const parent = store.view.branches[at];
+    const place = placeOf(parent, change);
+    if (place === null) {
+      notice("The model answers otherwise than when this link was made, so one of its edits found no place.");
+      break;
+    }
+    store.look({ active: parent.id });
+    if (!(await run(store.fork({ ...change, node: place })))) return;
+  }
+  const shown = (index) => store.view.branches[index]?.id ?? null;
+  store.look({
+    active: shown(wanted.active) ?? store.view.active,
+    beside: wanted.beside === null ? null : shown(wanted.beside),
+    chosen: 0,
+  });
+  keep();
+}
+
+/** Where the context that an edit changed stands now. */
+function placeOf(parent, { level, node, from }) {
+  if (!parent || level < 0) return parent ? 0 : null;
+  const contexts = parent.levels[level]?.beam.map((one) => one.context) ?? [];
+  if (contexts[node] === from) return node;
+  const found = contexts.indexOf(from);
+  return found >= 0 ? found : null;
+}
+
+/* -- drawing */
+
+store.watch(() => {
+  const there = Boolean(store.branch);
+  byId("welcome").hidden = there;
+  byId("beam-section").hidden = !there;
+  beam.draw(store);
+  result.draw(store);
+  drawBranches(store);
+  byId("undo").disabled = !store.past.length || running !== null;
+  byId("redo").disabled = !store.future.length || running !== null;
+  byId("copy-link").disabled = store.branch?.status !== "done";
+});
+
+function travel(step) {
+  if (running) return;
+  step();
+  if (store.settings) form.write(store.settings);
+  if (store.branch) window.history.replaceState(null, "", `#${toFragment(store)}`);
+  announce(store.branch?.outputs[0] ? `Now: ${store.branch.outputs[0].text}` : "");
+}
+
+byId("undo").addEventListener("click", () => travel(() => store.undo()));
+byId("redo").addEventListener("click", () => travel(() => store.redo()));
+document.addEventListener("keydown", (event) => {
+  if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "z" || event.target.matches("input, textarea"))
+    return;
+  event.preventDefault();
+  travel(() => (event.shiftKey ? store.redo() : store.undo()));
+});
+byId("copy-link").addEventListener("click", async () => {
+  await copy(window.location.href);
+  byId("copy-link").textContent = "Copied";
+  setTimeout(() => {
+    byId("copy-link").textContent = "Copy link";
+  }, 1200);
+});
+byId("open-history").addEventListener("click", () =>
+  showHistory((link) => {
+    window.location.hash = link;
+  }),
+);
+window.addEventListener("hashchange", () => replay(window.location.hash));
+
+/* -- beginning */
+
+async function begin() {
+  for (;;) {
+    try {
+      form.setModels((await models()).models);
+      break;
+    } catch (error) {
+      if (!(error instanceof Gone)) return fail(error);
+      waiting("The service does not answer. Waiting for it.");
+      await untilBack();
+      waiting(null);
+    }
+  }
+  document.body.dataset.ready = "true";
+  byId("text").focus();
+  return replay(window.location.hash);
+}
+
+begin();

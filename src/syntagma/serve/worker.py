@@ -1,0 +1,214 @@
+"""One thread for each model: it turns the engine, and the searches of all clients are in that engine together.
+
+A request puts its sentences into a bounded queue and waits; whoever stops waiting (the client has gone, its time is
+over) takes them out again, be they in the queue or in the engine.  A sentence that breaks the engine is found by
+searching for each one alone, so that it fails nobody else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from syntagma.errors import SyntagmaError
+from syntagma.search import Generator
+from syntagma.search.beam import Sentence
+from syntagma.search.engine import Engine
+
+log = logging.getLogger("syntagma.serve")
+
+
+class Busy(SyntagmaError):
+    """The queue is full, or the service is stopping: ask again later."""
+
+
+class SearchFailed(Exception):
+    """A search that broke for a reason that is not the client's; the log has it."""
+
+
+@dataclass(eq=False)
+class Work:
+    """One sentence and who waits for it."""
+
+    sentence: Sentence
+    loop: asyncio.AbstractEventLoop
+    future: asyncio.Future[Sentence] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.future = self.loop.create_future()
+
+    def settle(self, error: Exception | None = None) -> None:
+        """From the worker's thread: hand the sentence or an error to whoever waits."""
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            self.loop.call_soon_threadsafe(self._settle, error)
+
+    def _settle(self, error: Exception | None) -> None:
+        if self.future.done():
+            return
+        if error is None:
+            self.future.set_result(self.sentence)
+        else:
+            self.future.set_exception(error)
+
+
+class Worker:
+    """Searches for everyone with one model."""
+
+    def __init__(self, generator: Generator, *, batch: int = 32, queue: int = 128, seconds: float = 30.0) -> None:
+        self.generator = generator
+        self.batch, self.queue, self.seconds = batch, queue, seconds
+        self.pace = 0.0
+        """Seconds from one finished sentence to the next, of late, while there is work."""
+        self._since = 0.0
+        self.finished = self.withdrawn = self.turns = 0
+        self._engine = Engine(generator.network, generator.grammar, batch)
+        self._row_steps = 0
+        self._changed = threading.Condition()
+        # Shared with the thread, under the lock:
+        self._waiting: deque[Work] = deque()
+        self._leaving: list[Work] = []
+        self._stopping = False
+        # The thread's own:
+        self._inside: dict[int, Work] = {}
+        self._suspects: deque[Work] = deque()
+        self._thread = threading.Thread(target=self._run, name="search", daemon=True)
+
+    # -- for the service
+
+    @property
+    def waiting(self) -> int:
+        """How many sentences wait for a place."""
+        return len(self._waiting)
+
+    @property
+    def alive(self) -> int:
+        """How many sentences are being searched."""
+        return len(self._inside) + len(self._suspects)
+
+    @property
+    def row_steps(self) -> int:
+        """Rows decoded so far."""
+        return self._row_steps + self._engine.row_steps
+
+    def start(self) -> None:
+        """Begin to work."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Take nothing more, finish what is there, and end."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    async def search(self, sentences: Sequence[Sentence]) -> list[Sentence | Exception]:
+        """Search for all; each comes back, or what went wrong with it.  `Busy` where there is no room in the queue.
+
+        A caller that is cancelled takes its sentences along.
+        """
+        return await self.wait(self.put(sentences))
+
+    async def wait(self, works: Sequence[Work]) -> list[Sentence | Exception]:
+        """What became of what was put; whoever stops waiting takes it out again."""
+        try:
+            found = await asyncio.gather(*(work.future for work in works), return_exceptions=True)
+        finally:
+            self._withdraw(works)
+        return [one if isinstance(one, Sentence | Exception) else SearchFailed() for one in found]
+
+    def put(self, sentences: Sequence[Sentence]) -> list[Work]:
+        """Queue sentences; `Busy` where there is no room."""
+        loop = asyncio.get_running_loop()
+        works = [Work(sentence, loop) for sentence in sentences]
+        with self._changed:
+            if self._stopping:
+                raise Busy("the service is stopping", remedy="ask again in a moment")
+            # A request of many sentences gets in whole wherever there is room for one, so that it cannot starve.
+            # Who would wait longer than a request may take is told so now rather than then.
+            if len(self._waiting) >= self.queue or len(self._waiting) * self.pace > self.seconds:
+                raise Busy("too many requests are waiting", remedy="ask again in a moment")
+            self._waiting.extend(works)
+            self._changed.notify()
+        return works
+
+    def _withdraw(self, works: Sequence[Work]) -> None:
+        gone = [work for work in works if not work.future.done() or work.future.cancelled()]
+        if not gone:
+            return
+        self.withdrawn += len(gone)
+        with self._changed:
+            queued = set(gone) & set(self._waiting)
+            self._waiting = deque(work for work in self._waiting if work not in queued)
+            self._leaving += [work for work in gone if work not in queued]
+            self._changed.notify()
+
+    # -- the thread
+
+    def _run(self) -> None:
+        while self._take():
+            try:
+                done = self._engine.turn()
+            except Exception as error:
+                self._recover(error)
+                continue
+            self.turns += 1
+            if done:
+                now = time.monotonic()
+                taken = (now - self._since) / len(done)
+                self.pace = taken if not self.pace else 0.7 * self.pace + 0.3 * taken
+                self._since = now
+            for sentence in done:
+                self.finished += 1
+                if work := self._inside.pop(id(sentence), None):
+                    work.settle()
+
+    def _take(self) -> bool:
+        """Let sentences out and in, waiting while there is nothing to do; False at the end."""
+        with self._changed:
+            while not (self._waiting or self._leaving or self._inside or self._suspects):
+                if self._stopping:
+                    return False
+                self._changed.wait()
+            leaving, self._leaving = self._leaving, []
+            entering: list[Work] = []
+            if not self._suspects:
+                room = self.batch - len(self._inside)
+                entering = [self._waiting.popleft() for _ in range(min(room, len(self._waiting)))]
+        for work in leaving:
+            self._inside.pop(id(work.sentence), None)
+            self._engine.leave(work.sentence)
+            if work in self._suspects:
+                self._suspects.remove(work)
+        if self._suspects and not self._inside:
+            entering = [self._suspects.popleft()]
+        if not self._inside:
+            self._since = time.monotonic()
+        self._inside.update((id(work.sentence), work) for work in entering)
+        try:
+            self._engine.enter(work.sentence for work in entering)
+        except Exception as error:
+            self._recover(error)
+        return True
+
+    def _recover(self, error: Exception) -> None:
+        """A sentence broke the engine: all of them go on from their last depth, each alone, until it is found."""
+        suspects = list(self._inside.values())
+        self._inside.clear()
+        self._row_steps += self._engine.row_steps
+        self._engine = Engine(self.generator.network, self.generator.grammar, self.batch)
+        if len(suspects) == 1:
+            if not isinstance(error, SyntagmaError):
+                log.error("a search failed", exc_info=error)
+                error = SearchFailed()
+            suspects[0].settle(error)
+            return
+        for work in suspects:
+            work.sentence.jobs, work.sentence.encoded = [], None
+        self._suspects.extend(suspects)

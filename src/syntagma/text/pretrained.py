@@ -1,0 +1,240 @@
+"""The vocabulary of a pretrained model: its own tokenizer, with ids for labels and control tokens that no text reaches.
+
+Text is tokenised as the model was trained on it, a stretch of words between two labels at a time, with the spacing of
+the words and as if one space stood before a text.  So where words join, their ids may change: `canonical` gives the ids
+that a context has when it is tokenised as in preparation, whatever pieces it was written in.
+
+The tokenizer is kept without what would come between text and ids: no token is matched in raw text, no space is added
+or stripped, nothing is put before or after.  The entries of control tokens are renamed so that they begin with a space,
+which no piece of text does: pieces write it `Ġ` or `▁`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from tokenizers import Tokenizer
+
+from syntagma.errors import InputError, LabelError
+from syntagma.files import write_whole
+from syntagma.levels import PART, TOP, Label, Token
+from syntagma.text.words import Sentence, Word, join, split
+
+KIND = "pretrained"
+_HIDDEN = " "
+_MOST_REMEMBERED = 200_000
+
+
+@dataclass(frozen=True)
+class Controls:
+    """The ids that are no text; `labels` has `T` and the kept labels by name."""
+
+    pad: int
+    start: int
+    end: int
+    sep: int
+    part: int
+    labels: dict[str, int]
+
+    @property
+    def ids(self) -> frozenset[int]:
+        """All of them."""
+        return frozenset((self.pad, self.start, self.end, self.sep, self.part, *self.labels.values()))
+
+
+class PretrainedVocabulary:
+    """A pretrained tokenizer that serves wherever `Subwords` does."""
+
+    def __init__(self, tokenizer: Tokenizer, controls: Controls, size: int) -> None:
+        self._tokenizer = tokenizer
+        self.controls = controls
+        self.size = size
+        self.labels: tuple[str, ...] = tuple(name for name in controls.labels if name != TOP.name)
+        self._label_of = {at: Label(name) for name, at in controls.labels.items()}
+        pieces = tokenizer.get_vocab(with_added_tokens=False)
+        self._text_ids = frozenset(
+            at for piece, at in pieces.items() if not piece.startswith(_HIDDEN) and at not in controls.ids
+        )
+        self._known: dict[str, tuple[int, ...]] = {}
+        self._word_ids: frozenset[int] | None = None
+
+    # -- making, saving, loading
+
+    @staticmethod
+    def adapt(tokenizer: str, controls: Controls, size: int, hidden: Collection[int] = ()) -> PretrainedVocabulary:
+        """From a `tokenizer.json` of the library; the entries `hidden` (and the controls) are never text."""
+        values = json.loads(tokenizer)
+        hide(values, {*hidden, *controls.ids})
+        return PretrainedVocabulary(Tokenizer.from_str(json.dumps(values)), controls, size)
+
+    def save(self, path: str | Path) -> None:
+        """Write `tokenizer.json`, which says its kind."""
+        with write_whole(path) as stream:
+            json.dump(self._values(), stream, ensure_ascii=False)
+            stream.write("\n")
+
+    @staticmethod
+    def from_values(values: dict[str, Any]) -> PretrainedVocabulary:
+        """From what `save` wrote."""
+        tokenizer = Tokenizer.from_str(json.dumps(values["tokenizer"]))
+        return PretrainedVocabulary(tokenizer, Controls(**values["controls"]), values["size"])
+
+    def _values(self) -> dict[str, Any]:
+        inner = json.loads(self._tokenizer.to_str())
+        return {"kind": KIND, "size": self.size, "controls": asdict(self.controls), "tokenizer": inner}
+
+    @property
+    def fingerprint(self) -> str:
+        """The same for equal vocabularies."""
+        text = json.dumps(self._values(), ensure_ascii=False, sort_keys=True)
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+    # -- text
+
+    def encode(self, text: str | Sentence) -> list[int]:
+        """The ids of a text; `decode` gives it back where the tokenizer loses nothing."""
+        return list(self._run(f" {text}"))
+
+    def encode_words(self, words: Sequence[Word]) -> list[tuple[int, ...]]:
+        """The ids of each word alone; those of a text may differ where words lean on one another."""
+        first = [" " + join(words[:1])] if words else []
+        return [self._run(run) for run in [*first, *(join([word]) for word in words[1:])]]
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text that ids spell; control tokens and labels are left out."""
+        return self._text([at for at in ids if at in self._text_ids]).removeprefix(" ")
+
+    def canonical(self, ids: Iterable[int]) -> list[int]:
+        """The same context in the ids that its text has when it is tokenised; labels and controls stay."""
+        found: list[int] = []
+        for run, control in self._runs(ids):
+            found += self._run(self._text(run)) if run else ()
+            found += () if control is None else (control,)
+        return found
+
+    def _run(self, text: str) -> tuple[int, ...]:
+        """The ids of a stretch of text."""
+        known = self._known.get(text)
+        if known is None:
+            try:
+                known = tuple(self._tokenizer.encode(text, add_special_tokens=False).ids)
+            except (UnicodeEncodeError, TypeError):
+                what = f"{text.strip()!r} holds half a surrogate pair, which is no text"
+                raise InputError(what, remedy="save the text as UTF-8") from None
+            if len(self._known) < _MOST_REMEMBERED:
+                self._known[text] = known
+        return known
+
+    def _text(self, ids: Sequence[int]) -> str:
+        return str(self._tokenizer.decode(list(ids), skip_special_tokens=False)) if ids else ""
+
+    def _runs(self, ids: Iterable[int]) -> Iterable[tuple[list[int], int | None]]:
+        """Stretches of text ids, each with the control token or label after it."""
+        run: list[int] = []
+        for at in ids:
+            if at in self._text_ids:
+                run.append(at)
+            else:
+                yield run, at
+                run = []
+        yield run, None
+
+    # -- labels and control tokens
+
+    def label_id(self, label: str) -> int:
+        """The id of a label, `T` included."""
+        try:
+            return self.controls.labels[label]
+        except KeyError:
+            known = ", ".join(self.labels)
+            raise LabelError(f"{label!r} is not a label of this vocabulary", remedy=f"use one of {known}") from None
+
+    def is_label(self, at: int) -> bool:
+        """Whether an id is an open label."""
+        return at in self._label_of
+
+    def is_word(self, at: int) -> bool:
+        """Whether an id is a piece of a word or the space before one: no control token, no other white space."""
+        if self._word_ids is None:
+            texts = {at: self._text([at]) for at in self._text_ids}
+            self._word_ids = frozenset(at for at, text in texts.items() if text.strip() or text == " ")
+        return at in self._word_ids
+
+    @property
+    def blank(self) -> int:
+        """The id of the piece that is one space and nothing else; -1 where there is none."""
+        ids = self._run(" ")
+        return ids[0] if len(ids) == 1 and ids[0] in self._text_ids and self._text(ids) == " " else -1
+
+    def encode_tokens(self, tokens: Iterable[Token]) -> list[int]:
+        """The ids of a context or infill; words that follow one another are tokenised together."""
+        ids: list[int] = []
+        words: list[Word] = []
+        for token in (*tokens, None):
+            if isinstance(token, Word):
+                words.append(token)
+                continue
+            ids += self._run(join(words)) if words else ()
+            words = []
+            if isinstance(token, Label):
+                ids.append(self.label_id(token.name))
+            elif token is PART:
+                ids.append(self.controls.part)
+            elif token is not None:
+                ids += token
+        return ids
+
+    def decode_tokens(self, ids: Iterable[int]) -> list[Token]:
+        """Ids as labels, `PART`, and text in between as the words that it splits into, with their spacing."""
+        tokens: list[Token] = []
+        for run, control in self._runs(ids):
+            tokens += split(self._text(run)).words
+            if control == self.controls.part:
+                tokens.append(PART)
+            elif control in self._label_of:
+                tokens.append(self._label_of[control])
+        return tokens
+
+
+def hide(values: dict[str, Any], hidden: Collection[int]) -> None:
+    """Take out of a `tokenizer.json` all that touches text beside its pieces, and rename the hidden ones."""
+    values["added_tokens"], values["post_processor"] = [], None
+    values["truncation"] = values["padding"] = None
+    values["normalizer"] = _without(values.get("normalizer"), ("Prepend", "Strip"))
+    values["pre_tokenizer"] = _without(values.get("pre_tokenizer"), ())
+    values["decoder"] = _without(values.get("decoder"), ("Strip",))
+    model = values["model"]
+    vocabulary = model["vocab"]
+    unknown = model.get("unk_token")
+    if isinstance(vocabulary, list):  # pieces with their scores
+        for at in hidden:
+            if at < len(vocabulary):
+                vocabulary[at][0] = _HIDDEN + vocabulary[at][0]
+        return
+    model["vocab"] = {_HIDDEN + piece if at in hidden else piece: at for piece, at in vocabulary.items()}
+    if unknown is not None and vocabulary.get(unknown) in hidden:
+        model["unk_token"] = _HIDDEN + unknown
+
+
+def _without(step: Any, kinds: Collection[str]) -> Any:
+    """A step of a tokenizer without those kinds of steps inside, and without adding or stripping spaces."""
+    if step is None or step["type"] in kinds:
+        return None
+    for name in ("normalizers", "pretokenizers", "decoders"):
+        if name in step:
+            inner = [done for one in step[name] if (done := _without(one, kinds)) is not None]
+            return {**step, name: inner} if inner else None
+    changed = dict(step)
+    if step["type"] == "Metaspace":
+        changed |= {"prepend_scheme": "never"}
+        changed.pop("add_prefix_space", None)
+    elif step["type"] == "ByteLevel":
+        changed |= {"add_prefix_space": False}
+    elif step["type"] == "WordPiece":
+        changed |= {"cleanup": False}
+    return changed

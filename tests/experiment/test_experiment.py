@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from search_models import TEXTS, random_generator
+from syntagma.errors import InputError
+from syntagma.experiment.outputs import System, read_outputs, stored, write_outputs
+from syntagma.experiment.studies import STUDIES, Study
+from syntagma.experiment.table import make_table
+from syntagma.experiment.tasks import TASKS, task
+from syntagma.text import Subwords, split
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+SUBWORDS = Subwords.train([split(text).words for text in TEXTS * 3], size=300)
+PAIRS = [("I ate an apple.", "An apple was eaten."), ("He can go.", "He is able to go."), ("Stop it!", "Stop that!")]
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A data folder with three pairs in each file."""
+    for path in (
+        "paraphrase/tatoeba/test", "paraphrase/tatoeba/dev", "translation/tatoeba-de-en/test",
+        "translation/multi30k-de-en/test_2016_flickr",
+    ):  # fmt: skip
+        file = tmp_path / "data" / f"{path}.tsv.gz"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with gzip.open(file, "wt") as stream:
+            stream.writelines(f"{source}\t{target}\tmore\n" for source, target in PAIRS)
+    folder = tmp_path / "data" / "paraphrase" / "paranmt-small-test"
+    folder.mkdir()
+    (folder / "test.src").write_text("".join(f"{source} \n" for source, _ in PAIRS))
+    (folder / "test.tgt").write_text("".join(f"{target} \n" for _, target in PAIRS))
+    return tmp_path / "data"
+
+
+def store(folder: Path, name: str, texts: list[str]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text("".join(text + "\n" for text in texts))
+
+
+class TestTable:
+    def test_copying_and_the_reference_frame_the_systems(self, data: Path, tmp_path: Path) -> None:
+        paraphrase = task("paraphrase")
+        tested = paraphrase.sets[1]
+        pairs = tested.pairs(data)
+        store(tmp_path / "out", "good.beam5.txt", [target for _, target in pairs])
+        store(tmp_path / "out", "lazy.beam5.txt", [source for source, _ in pairs])
+        table = make_table(
+            paraphrase, tested, pairs, tmp_path / "out", against=lambda name: "lazy, beam 5", resamples=50
+        )
+        rows = {row.system: row for row in table.rows}
+        assert rows["source copied"].figures["self_bleu"] == pytest.approx(100)
+        assert rows["reference"].figures["bleu"] == pytest.approx(100)
+        assert rows["good, beam 5"].figures == pytest.approx(rows["reference"].figures)
+        assert rows["lazy, beam 5"].figures == pytest.approx(rows["source copied"].figures)
+        assert rows["good, beam 5"].p["bleu"] < 0.1
+        assert not rows["lazy, beam 5"].p
+        assert rows["paper: guided, beam 5"].figures["ibleu"] == 8.6
+        assert "| good, beam 5 | 100.0" in table.to_markdown()
+        assert json.loads(table.to_json())["segments"] == 3
+
+    def test_tatoeba_serves_both_ways(self, data: Path) -> None:
+        assert len(TASKS["paraphrase"].sets[0].pairs(data)) == 6
+        assert len(TASKS["translate"].sets[0].pairs(data)) == 3
+
+    def test_outputs_are_made_once_and_counted(self, tmp_path: Path) -> None:
+        generator = random_generator(SUBWORDS, beam=2, max_depth=3, max_tokens=8)
+        system = System("random", "nowhere", 2)
+        path = write_outputs(system, generator, PAIRS, tmp_path)
+        before = path.read_text()
+        path.write_text(before.upper())
+        assert write_outputs(system, generator, PAIRS, tmp_path).read_text() == before.upper()
+        assert [name for name, _ in stored(tmp_path)] == ["random, beam 2"]
+        with pytest.raises(InputError, match="3 lines for 2 sources"):
+            read_outputs(path, PAIRS[:2])
+
+
+class TestStudies:
+    @pytest.mark.parametrize("name", list(STUDIES))
+    def test_every_study_gives_figures_for_each_setting(self, name: str) -> None:
+        generator = random_generator(SUBWORDS, beam=2, max_depth=4, max_tokens=8)
+        found = list(STUDIES[name](Study(generator, [(text, text) for text in TEXTS[:3]], "none")))
+        assert len(found) >= 2
+        for figures in found:
+            assert figures["study"] == name
+            assert figures["segments"] == 3
+        if name == "control":
+            assert found[-1]["template_match"] == pytest.approx(100)
+
+
+def test_the_command_makes_outputs_and_a_table(data: Path, tmp_path: Path, syntagma: Run) -> None:
+    from syntagma.model.storage import save_pretrained
+
+    generator = random_generator(SUBWORDS, beam=2, max_depth=3, max_tokens=8)
+    save_pretrained(tmp_path / "model", generator.network, generator.vocabulary, "card")
+    made = syntagma("reproduce", "translate", "--data", data, "--system", f"random={tmp_path / 'model'}", "--json")
+    tables = [json.loads(line) for line in made.stdout.splitlines()]
+    assert [table["test"] for table in tables] == ["Tatoeba test", "Multi30k test 2016"]
+    assert [row["system"] for row in tables[0]["systems"]] == ["random, beam 1", "random, beam 5"]
+    again = syntagma("reproduce", "translate", "--data", data, "--resamples", "0")
+    assert "| random, beam 5 |" in again.stdout
+    missing = syntagma("reproduce", "paraphrase", "--data", data, check=1)
+    assert "there are no stored outputs" in missing.stderr
+    wrong = syntagma("reproduce", "translate", "--data", data, "--system", "nothing", check=1)
+    assert "write NAME=MODEL" in wrong.stderr

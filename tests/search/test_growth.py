@@ -1,0 +1,25 @@
+from __future__ import annotations
+
+import pytest
+
+from serve_models import growing_generator
+from syntagma.errors import ConfigError
+
+
+def test_what_lacks_a_required_label_is_left() -> None:
+    growth = growing_generator().grow("I ate an apple.")
+    growth.replace(0, "<NP> ate .").require(labels=["PP"]).step()
+    assert growth.beam
+    assert all("<PP>" in sprout.context for sprout in growth.beam)
+    assert any("<PP>" not in sprout.context for sprout in growth.lost)
+    growth.undo().require(labels=["VP"]).forbid(labels=["VP"])
+    with pytest.raises(ConfigError, match="wishes"):
+        growth.step()
+
+
+def test_a_required_label_is_required_of_the_next_infill_only() -> None:
+    growth = growing_generator().grow("I ate an apple.")
+    growth.replace(0, "<NP> ate .").require(labels=["PP"])
+    best = growth.finish()[0]
+    assert best.tree is not None
+    assert "(PP " in str(best.tree)

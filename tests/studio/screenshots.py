@@ -1,0 +1,101 @@
+"""The studio's screenshots for docs/, with any model.
+
+From the repository: python tests/studio/screenshots.py --model DIR [--text SENTENCE] [--edit LEVEL CONTEXT] ...
+Three states (grown, edited, template) in light, the first also in dark and on a phone, and the blind comparison.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from studio.running import CHROMIUM, LAUNCH, Service
+
+PAIR = {
+    "guided": ["He seems to have made a mistake.", "Did he make a mistake?", "It looks like a mistake of his."],
+    "plain": ["It seems he made a mistake.", "It seems that he made a mistake.", "It seems he's made a mistake."],
+}
+
+
+def main() -> None:
+    """Take them all."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--model", required=True, help="a bundled model's name or a model folder")
+    parser.add_argument("--text", default="It seems like he has made a mistake.")
+    parser.add_argument("--edit", nargs=2, metavar=("LEVEL", "CONTEXT"), default=("1", "<NP> <VP> , right ?"))
+    parser.add_argument("--template", default="(S (VP *) ...)")
+    parser.add_argument("--beam", default="4")
+    parser.add_argument("--out", type=Path, default=Path("docs"))
+    given = parser.parse_args()
+    if CHROMIUM is None:
+        sys.exit("chromium is not installed; install it first (Debian: apt-get install chromium)")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        item = {"source": "It seems like he has made a mistake.", "outputs": PAIR}
+        (folder / "items.jsonl").write_text("\n".join(json.dumps(item | {"id": str(at)}) for at in range(8)))
+        model = Path(given.model).resolve() if Path(given.model).is_dir() else given.model
+        service = Service(folder, "--compare", "items.jsonl", model=model)
+        try:
+            with sync_playwright() as playwright:
+                browser = playwright.chromium.launch(**LAUNCH)
+                take(browser, service.address, given)
+                browser.close()
+        finally:
+            service.kill()
+
+
+def take(browser: Browser, address: str, given: Any) -> None:
+    """Walk through the states."""
+    out: Path = given.out
+    page = browser.new_page(viewport={"width": 1360, "height": 940}, reduced_motion="reduce")
+    page.goto(address)
+    page.fill("#text", given.text)
+    page.fill("#beam-width", given.beam)
+    finish(page)
+    page.hover('.card[data-level="1"][data-place="0"] .context')
+    page.screenshot(path=out / "studio-grown.png", full_page=True)
+    page.emulate_media(color_scheme="dark")
+    page.screenshot(path=out / "studio-dark.png", full_page=True)
+    page.set_viewport_size({"width": 375, "height": 812})
+    page.screenshot(path=out / "studio-phone.png", clip={"x": 0, "y": 0, "width": 375, "height": 1300}, full_page=True)
+    page.emulate_media(color_scheme="light")
+    page.set_viewport_size({"width": 1360, "height": 940})
+    level, context = given.edit
+    page.click(f'.card[data-level="{level}"][data-place="0"]')
+    page.fill("#edit-context", context)
+    page.screenshot(path=out / "studio-edit.png")
+    page.click("#grow-on")
+    finish(page, click=False)
+    page.select_option("#beside", index=1)
+    page.hover('.card.on-way[data-level="3"] .context')
+    page.screenshot(path=out / "studio-branches.png", full_page=True)
+    page.click("#steer-toggle")
+    page.fill("#template", given.template)
+    page.check("input[value=hard]")
+    finish(page)
+    page.screenshot(path=out / "studio-template.png", full_page=True)
+    page.goto(f"{address}/compare?voter=anna")
+    expect(page.locator("#question")).to_be_visible()
+    page.keyboard.press("1")
+    page.set_viewport_size({"width": 1360, "height": 560})
+    page.screenshot(path=out / "studio-compare.png")
+
+
+def finish(page: Page, click: bool = True) -> None:
+    """Grow, and wait for the end."""
+    if click:
+        page.click("#grow")
+    expect(page.locator("#stop")).to_be_hidden(timeout=60_000)
+    expect(page.locator("#copies")).to_be_visible(timeout=60_000)
+
+
+if __name__ == "__main__":
+    main()
