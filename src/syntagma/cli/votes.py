@@ -72,4 +72,4 @@ def _show(verdicts: list[Verdict]) -> None:
             str(one.voters),
             str(one.items),
         )
-    Console().print(table)
+    Console(width=None if sys.stdout.isatty() else 160).print(table)  # in a file nothing is cut off
