@@ -66,6 +66,8 @@ class Job:
     """The most tokens of its infill."""
     grown: list[Hypothesis] | None = None
     """The contexts that its infills grow, once it is done."""
+    promised: dict[Ids, float] = field(default_factory=dict)
+    """The contexts of infills that nothing can displace any more, with their scores, while it is under way."""
 
     def bound(self, score: float) -> float:
         """The best score that the next context can have if its infill scores at most `score`."""
@@ -200,7 +202,8 @@ class Sentence:
     def threshold(self) -> float:
         """A score that the next beam's last place has at least: what scores less cannot enter it.
 
-        Only what is certain to compete counts: finished hypotheses, and the infills of jobs that are done.
+        Only what is certain to compete counts: finished hypotheses, the infills of jobs that are done, and what jobs
+        under way have promised.
         """
         if self._threshold is None:
             best: dict[Ids, float] = {}
@@ -209,9 +212,19 @@ class Sentence:
                     continue
                 key = tuple(hypothesis.context.ids)
                 best[key] = max(hypothesis.score, best.get(key, hypothesis.score))
+            for job in self.jobs:
+                for key, score in job.promised.items() if job.grown is None else ():
+                    best[key] = max(score, best.get(key, score))
             enough = len(best) >= self.options.beam
             self._threshold = sorted(best.values())[-self.options.beam] if enough else float("-inf")
         return self._threshold
+
+    def promise(self, job: Job, found: Iterable[Candidate]) -> None:
+        """Take note of infills of a job under way that no other of its infills can displace."""
+        for hypothesis in self._grown(job, found):
+            if not self._repeats(hypothesis):
+                job.promised[tuple(hypothesis.context.ids)] = hypothesis.score
+        self._threshold = None
 
     def complete(self, job: Job, found: Iterable[Candidate]) -> bool:
         """Take a job's infills; whether no other job of this depth is under way."""

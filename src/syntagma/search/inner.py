@@ -45,6 +45,7 @@ class Group:
     job: Job
     rows: list[Row]
     finished: list[Candidate] = field(default_factory=list)
+    _promised: set[Ids] = field(default_factory=set)
 
     def choose(self, ways: Sequence[Way], grammar: Grammar) -> list[int]:
         """Go on with the best ways; which row each of the new rows continues."""
@@ -58,10 +59,20 @@ class Group:
         else:
             live = self._retire(ranked, end)
         if live and self.job.sentence.bounded:
+            self._promise(-live[0].cost)
             threshold = self.job.sentence.threshold()
             live = [way for way in live if self.job.bound(-way.cost) >= threshold]
         self.rows = [self._extend(self.rows[way.row], way, grammar) for way in live]
         return [way.row for way in live]
+
+    def _promise(self, best: float) -> None:
+        """Tell the sentence of finished infills that score at least what the best unfinished one does: as that can
+        only lose, they will stay.
+        """
+        fresh = [done for done in self.finished if done.score >= best and done.tokens not in self._promised]
+        if fresh:
+            self._promised.update(done.tokens for done in fresh)
+            self.job.sentence.promise(self.job, fresh)
 
     def _compete(self, ranked: list[Way], end: int) -> list[Way]:
         """Algorithm 2: a finished infill keeps its place only while its score, the sum, is among the best."""
