@@ -96,7 +96,8 @@ def test_export_halves_the_weights_and_keeps_how_to_search(syntagma: Run, model:
         == syntagma("generate", "--model", tmp_path / "shared", "--nbest", "2", "I ate.").stdout.splitlines()[:2]
     )
     for wrong, what in (
-        (("--search", "bream=2"), "'beam'"), (("--weights", "int8"), "float16"), ((), "it exists already"),
+        (("--search", "bream=2"), "'beam'"), (("--weights", "int8"), "float16"), (("--card", "no.md"), "no.md"),
+        ((), "it exists already"),
     ):  # fmt: skip
         out = "shared" if not wrong else "other"
         assert what in syntagma("export", "--model", model, "--out", out, *wrong, check=1).stderr

@@ -109,3 +109,16 @@ def test_the_command_makes_outputs_and_a_table(data: Path, tmp_path: Path, synta
     assert "there are no stored outputs" in missing.stderr
     wrong = syntagma("reproduce", "translate", "--data", data, "--system", "nothing", check=1)
     assert "write NAME=MODEL" in wrong.stderr
+    drawn = syntagma("reproduce", "trees", "--data", data, "--model", tmp_path / "model", "--plot", "x.svg", check=1)
+    assert "there is no drawing of 'trees'" in drawn.stderr
+
+
+def test_damaged_data_are_said(data: Path) -> None:
+    paranmt = data / "paraphrase" / "paranmt-small-test"
+    (paranmt / "test.tgt").write_text("one\n")
+    with pytest.raises(InputError, match=r"it has 3 lines, test.tgt has 1"):
+        TASKS["paraphrase"].sets[1].pairs(data)
+    with gzip.open(data / "paraphrase" / "tatoeba" / "test.tsv.gz", "wt") as stream:
+        stream.write("a\tb\nno tab here\n")
+    with pytest.raises(InputError, match="this line has no tab"):
+        TASKS["paraphrase"].sets[0].pairs(data)

@@ -16,6 +16,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from syntagma.model.layers import Memory
+from syntagma.model.state import join_memories, join_padded
 
 Memories = tuple[Memory, ...]
 """Keys and values [N, H, L, D] of each layer."""
@@ -138,21 +139,6 @@ class CachedState:
             join_memories([state.sources for state in states]),
             join_padded(masks, 1, False) if masks else None,
         )
-
-
-def join_padded(tensors: Sequence[Tensor], dimension: int, value: float = 0.0) -> Tensor:
-    """Rows of all tensors, each filled up at its end with `value` to the greatest size along `dimension`."""
-    size = max(tensor.shape[dimension] for tensor in tensors)
-    after = [0] * (2 * (tensors[0].dim() - 1 - dimension))
-    return torch.cat([F.pad(one, [*after, 0, size - one.shape[dimension]], value=value) for one in tensors])
-
-
-def join_memories(rows: Sequence[Memories]) -> Memories:
-    """Each layer's memories of all rows, filled up at their end to the longest."""
-    return tuple(
-        Memory(join_padded([memory.keys for memory in layer], 2), join_padded([memory.values for memory in layer], 2))
-        for layer in zip(*rows, strict=True)
-    )
 
 
 def _cut(memory: Memory, at: slice) -> Memory:

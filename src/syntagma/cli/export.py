@@ -79,14 +79,19 @@ def _to_ctranslate2(model: str, out: Path, weights: Literal["float32", "int8"]) 
 def _to_folder(
     model: str, out: Path, dtype: Literal["float32", "float16"], search: list[str], card: Path | None
 ) -> None:
-    from syntagma.config import parse_overrides
+    from syntagma.config import parse_overrides, read_mapping
+    from syntagma.errors import ConfigError
+    from syntagma.files import read_lines
     from syntagma.hub import find_folder
     from syntagma.model.storage import from_pretrained, save_pretrained
     from syntagma.search.options import SearchOptions
 
-    loaded = from_pretrained(model)
+    folder = find_folder(model, "model", "model")
+    if {"backbone", "engine"} & read_mapping(folder / "config.json").keys():
+        raise ConfigError(f"{model!r} is no network of our own", remedy="copy its folder as it is")
+    loaded = from_pretrained(folder)
     chosen = {**loaded.about.get("search", {}), **parse_overrides(search)}
     SearchOptions.from_dict(chosen)
-    text = (card or find_folder(model, "model", "model") / "README.md").read_text(encoding="utf-8")
+    text = "\n".join(read_lines(card or folder / "README.md")) + "\n"
     about = {**loaded.about, "search": chosen}
     save_pretrained(out, loaded.network, loaded.subwords, text, about=about, dtype=dtype)

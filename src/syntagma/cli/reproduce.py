@@ -13,6 +13,7 @@ import typer
 if TYPE_CHECKING:
     from syntagma.experiment.outputs import System
     from syntagma.experiment.tasks import Task
+    from syntagma.search import Generator
 
 RESULTS = Path("results")
 
@@ -89,6 +90,7 @@ def _table(
     def rival(name: str) -> str | None:
         return f"{against}, {name.split(', ')[1]}" if ", beam " in name else None
 
+    loaded: dict[str, Generator] = {}
     for tested in task.sets:
         pairs = tested.pairs(data)
         folder = results / task.name / tested.name
@@ -99,7 +101,9 @@ def _table(
             folder.mkdir(parents=True, exist_ok=True)
             for system in missing:
                 _say(f"{system.name}, beam {system.beam}: {tested.title}")
-                write_outputs(system, Generator.from_pretrained(system.model), pairs, folder)
+                if system.model not in loaded:
+                    loaded[system.model] = Generator.from_pretrained(system.model)
+                write_outputs(system, loaded[system.model], pairs, folder)
         if not list(stored(folder)):
             remedy = f"generate some with --system guided={task.model}"
             raise InputError("there are no stored outputs", Place(str(folder)), remedy)
@@ -111,9 +115,12 @@ def _table(
 
 
 def _study(name: str, task: Task, data: Path, model: str, limit: int | None, plot: Path | None) -> None:
+    from syntagma.errors import ConfigError
     from syntagma.experiment.studies import STUDIES, Study
     from syntagma.search import Generator
 
+    if plot is not None and name not in ("alpha", "reward"):
+        raise ConfigError(f"there is no drawing of {name!r}", remedy="leave --plot out")
     pairs = task.dev.pairs(data)[:limit]
     study = Study(Generator.from_pretrained(model), pairs, task.dev.tokenize)
     lines = []
@@ -125,12 +132,9 @@ def _study(name: str, task: Task, data: Path, model: str, limit: int | None, plo
 
 
 def _plot(name: str, lines: list[str], out: Path) -> None:
-    from syntagma.errors import ConfigError
     from syntagma.files import write_whole
     from syntagma.metrics.plots import plot_accumulation, plot_reward
 
-    if name not in ("alpha", "reward"):
-        raise ConfigError(f"there is no drawing of {name!r}", remedy="leave --plot out")
     stored = out.with_suffix(".jsonl")
     with write_whole(stored) as stream:
         stream.write("\n".join(lines) + "\n")

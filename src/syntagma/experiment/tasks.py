@@ -37,9 +37,14 @@ def _table(*path: str) -> Callable[[Path], Iterator[tuple[str, str]]]:
     """Pairs in the first two columns of a file."""
 
     def read(data: Path) -> Iterator[tuple[str, str]]:
-        for line in read_lines(data.joinpath(*path)):
-            source, target, *_ = line.split("\t")
-            yield source, target
+        file = data.joinpath(*path)
+        for number, line in enumerate(read_lines(file), 1):
+            source, tab, rest = line.partition("\t")
+            if not tab:
+                raise InputError(
+                    "this line has no tab", Place(str(file), number), "give source and target, tab-separated"
+                )
+            yield source, rest.split("\t")[0]
 
     return read
 
@@ -47,7 +52,11 @@ def _table(*path: str) -> Callable[[Path], Iterator[tuple[str, str]]]:
 def _parallel(folder: tuple[str, ...], sources: str, targets: str) -> Callable[[Path], Iterator[tuple[str, str]]]:
     def read(data: Path) -> Iterator[tuple[str, str]]:
         base = data.joinpath(*folder)
-        for source, target in zip(read_lines(base / sources), read_lines(base / targets), strict=True):
+        left, right = (list(read_lines(base / name)) for name in (sources, targets))
+        if len(left) != len(right):
+            what = f"it has {len(left)} lines, {targets} has {len(right)}"
+            raise InputError(what, Place(str(base / sources)), "restore both files")
+        for source, target in zip(left, right, strict=True):
             yield source.strip(), target.strip()
 
     return read

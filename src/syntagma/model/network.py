@@ -125,6 +125,7 @@ class Network(nn.Module):
             pointer = self.copy.pointer(chosen, self.copy.key(encoded.states)[rows], ids == self.config.pad, follows)
             nll = -self.copy.mixed(chosen, pointer, ids == targets[:, None], -nll)
             if not self.training:  # what the best token is, only a validation asks
+                logits = logits.clone()
                 norm = self.copy.mix(chosen, pointer, ids, logits, norm)
         return where, targets, logits, norm, nll
 

@@ -74,6 +74,18 @@ class Job:
         return self.sentence.accumulate(self.hypothesis, score) + self.sentence.most_reward
 
 
+def positions_of(context: Sequence[int], config: ModelConfig, source: Sequence[int]) -> int:
+    """How many positions a context takes."""
+    beside = len(source) + 2 if config.architecture == "concat" else 0
+    return len(context) + len(config.context_marks) + beside
+
+
+def fits(context: Sequence[int], config: ModelConfig, source: Sequence[int], pinned: int = 0) -> bool:
+    """Whether a model has positions for a context and for the shortest infill of its open labels."""
+    parts = sum(token in config.labels for token in context)
+    return not parts or max(positions_of(context, config, source), 2 * parts + 2 + pinned) <= config.max_positions
+
+
 Matcher = Callable[[Sequence[int], int], bool]
 """Whether a context's ids at a depth match the soft template."""
 
@@ -132,15 +144,10 @@ class Sentence:
         """Whether a label is among the tokens."""
         return not self._labels.isdisjoint(tokens)
 
-    def _fits(self, context: Sequence[int]) -> bool:
-        """Whether the model has positions for a context and for the shortest infill of its open labels."""
-        parts = sum(token in self._labels for token in context)
-        return not parts or max(self._read(context), 2 * parts + 2) <= self.config.max_positions
-
-    def _read(self, context: Sequence[int]) -> int:
-        """How many positions a context takes."""
-        beside = len(self.source) + 2 if self.config.architecture == "concat" else 0
-        return len(context) + len(self.config.context_marks) + beside
+    def expanded(self, hypothesis: Hypothesis, infill: Sequence[int]) -> Marked:
+        """The context that an infill makes of a hypothesis's."""
+        context = grow_marks(hypothesis.context, infill, hypothesis.depth + 1, self.config)
+        return context if self.canonical is None else mark_context(self.canonical(context.ids), self.config)
 
     def open_labels(self, hypothesis: Hypothesis) -> int:
         """How many labels of a context are open."""
@@ -193,7 +200,7 @@ class Sentence:
         where that is too few for all parts, it is filled with words at once, so that the text ends.
         """
         positions = self.config.max_positions
-        room = min(positions - self._read(hypothesis.context.ids), (positions - 2) // 2)
+        room = min(positions - positions_of(hypothesis.context.ids, self.config, self.source), (positions - 2) // 2)
         labels = hypothesis.depth < self.options.max_depth and room > 2 * parts
         return Job(
             self, hypothesis, parts, labels, min(self.options.max_tokens, room) if labels else self.options.max_tokens
@@ -300,10 +307,8 @@ class Sentence:
                     found.score,
                 )
                 continue
-            context = grow_marks(job.hypothesis.context, found.tokens, depth, self.config)
-            if self.canonical is not None:
-                context = mark_context(self.canonical(context.ids), self.config)
-            if not self._fits(context.ids):
+            context = self.expanded(job.hypothesis, found.tokens)
+            if not fits(context.ids, self.config, self.source):
                 self.outgrown = True
                 continue
             matched = self.matches is not None and self.matches(context.ids, depth)

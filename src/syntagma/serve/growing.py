@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from syntagma.errors import ConfigError
+from syntagma.errors import ConfigError, SyntagmaError
 from syntagma.levels import PART, MalformedInfill, Tokens, is_label, show, split_infill
 from syntagma.search import Generator, Output, Steering
-from syntagma.search.beam import Hypothesis, Sentence
+from syntagma.search.beam import Hypothesis, Sentence, fits
 from syntagma.search.explain import Share, shares
 from syntagma.search.growth import meet_required_labels, with_context, with_pin
 from syntagma.search.options import SearchOptions
@@ -17,7 +17,7 @@ from syntagma.search.output import TraceLevel, read_out, read_trace
 from syntagma.search.wishes import Wishes
 from syntagma.serve.models import Served
 from syntagma.serve.schemas import GrowRequest, Options
-from syntagma.serve.states import fits, read_state, write_state
+from syntagma.serve.states import read_state, write_state
 from syntagma.template import Guide, Template, TemplateError
 
 MOST_LOST = 16
@@ -95,9 +95,10 @@ def checked(sentence: Sentence) -> Sentence:
     """The sentence, if the model has positions for every context of its beam."""
     for hypothesis in sentence.beam:
         pinned = sum(map(len, hypothesis.pins.values()))
-        problem = fits(hypothesis.context.ids, sentence.config, sentence.source, pinned)
-        if problem is not None:
-            raise problem
+        context = hypothesis.context.ids
+        if not fits(context, sentence.config, sentence.source, pinned):
+            what = f"a context of {len(context)} subwords and {sentence.open_labels(hypothesis)} open labels"
+            raise SyntagmaError(f"{what} does not fit the model", remedy="shorten it")
     return sentence
 
 
@@ -110,7 +111,7 @@ def _entry(
         assert context is not None
         edited = with_context(generator, sentence.start, context)
         return replace(edited, parent=None, depth=1, score=0.0, edited=False)
-    found = read_state(state, served.name, sentence.config, sentence.source)
+    found = read_state(state, served.name, sentence)
     if context is not None:
         return with_context(generator, found, context)
     history = found.history()

@@ -11,14 +11,13 @@ import binascii
 import json
 import math
 import zlib
-from collections.abc import Sequence
 from typing import Any
 
 from syntagma.errors import SyntagmaError
 from syntagma.levels import MalformedInfill, expand
-from syntagma.model.batch import grow_marks, mark_context
+from syntagma.model.batch import mark_context
 from syntagma.model.config import ModelConfig
-from syntagma.search.beam import Hypothesis
+from syntagma.search.beam import Hypothesis, Sentence, fits
 
 VERSION = 1
 _LARGEST, _MOST_STEPS, _MOST_SCORE = 400_000, 80, 1e9
@@ -46,8 +45,9 @@ def write_state(hypothesis: Hypothesis, model: str) -> str:
     return base64.urlsafe_b64encode(packed).decode().rstrip("=")
 
 
-def read_state(text: str, model: str, config: ModelConfig, source: Sequence[int] = ()) -> Hypothesis:
-    """The hypothesis that a string stands for; `StateError` where it cannot be one."""
+def read_state(text: str, model: str, sentence: Sentence) -> Hypothesis:
+    """The hypothesis of a sentence that a string stands for; `StateError` where it cannot be one."""
+    config = sentence.config
     try:
         packed = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
         opened = zlib.decompressobj()
@@ -66,13 +66,14 @@ def read_state(text: str, model: str, config: ModelConfig, source: Sequence[int]
         raise StateError("cannot be read")
     found = Hypothesis(mark_context(_ids(start, config), config), 0.0, 1, sample=sample)
     for step in steps:
-        if fits(found.context.ids, config, source) is not None:
+        if not fits(found.context.ids, config, sentence.source):
             raise StateError("does not fit the model")
-        found = _step(found, step, config)
+        found = _step(found, step, sentence)
     return found
 
 
-def _step(before: Hypothesis, step: Any, config: ModelConfig) -> Hypothesis:
+def _step(before: Hypothesis, step: Any, sentence: Sentence) -> Hypothesis:
+    config = sentence.config
     if isinstance(step, list) and len(step) == 1:
         context = mark_context(_ids(step[0], config), config)
         return Hypothesis(context, before.score, before.depth, before, edited=True, sample=before.sample)
@@ -85,9 +86,8 @@ def _step(before: Hypothesis, step: Any, config: ModelConfig) -> Hypothesis:
         raise StateError("holds an infill that does not fit its context")
     if len(ids) + 1 > config.max_positions or config.labels[0] in ids:
         raise StateError("holds an infill that no model writes")
-    depth = before.depth + 1
     return Hypothesis(
-        grow_marks(before.context, ids, depth, config), score, depth, before, tuple(ids), infill_score,
+        sentence.expanded(before, ids), score, before.depth + 1, before, tuple(ids), infill_score,
         rewarded=bool(flags & 1), edited=bool(flags & 2), sample=before.sample,
     )  # fmt: skip
 
@@ -109,19 +109,3 @@ def _score(value: Any) -> float:
     if type(value) not in (int, float) or not math.isfinite(value) or abs(value) > _MOST_SCORE:
         raise StateError("holds what is no score")
     return float(value)
-
-
-def fits(
-    context: Sequence[int], config: ModelConfig, source: Sequence[int] = (), pinned: int = 0
-) -> SyntagmaError | None:
-    """What is wrong where the model has no positions for a context and the shortest infill of its open labels."""
-    parts = sum(token in config.labels for token in context)
-    if not parts:
-        return None
-    beside = len(source) + 2 if config.architecture == "concat" else 0
-    reads = len(context) + len(config.context_marks) + beside
-    if max(reads, 2 * parts + 2 + pinned) <= config.max_positions:
-        return None
-    return SyntagmaError(
-        f"a context of {len(context)} subwords and {parts} open labels does not fit the model", remedy="shorten it"
-    )

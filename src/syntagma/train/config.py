@@ -33,7 +33,7 @@ class TrainConfig(Settings):
     model: dict[str, Any] = field(default_factory=dict)
     """Settings of the network that differ from the preset's."""
     init: str | None = None
-    """A model to start from instead of chance; its vocabulary must be the corpus's."""
+    """A model to start from instead of chance; if its vocabulary is another, pieces in both keep their embeddings."""
     backbone: str | None = None
     """A pretrained Hugging Face model to train instead: a folder, a .gguf file or a hub id."""
     lora: bool = False

@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
+from torch import Tensor
 
 from syntagma.corpus.store import Corpus, Split
 from syntagma.errors import ConfigError, Place
 from syntagma.model.interface import Learns
 from syntagma.model.network import Network
+from syntagma.text.subwords import Subwords
 from syntagma.text.vocabulary import Vocabulary
 from syntagma.train.config import TrainConfig
 from syntagma.train.data import DataError, Examples, check_vocabulary
@@ -25,6 +27,7 @@ from syntagma.train.tokenised import Tokenised
 
 if TYPE_CHECKING:
     from syntagma.backbone.storage import Origin
+    from syntagma.model.storage import Pretrained
 
 
 @dataclass(frozen=True)
@@ -67,15 +70,36 @@ def _network(config: TrainConfig, corpus: Corpus) -> Network:
     from syntagma.model.storage import from_pretrained
 
     start = from_pretrained(config.init)
-    check_vocabulary(corpus, start.config, start.subwords.fingerprint)
-    wanted = {**start.config.to_dict(), **config.model}
+    weights = start.network.state_dict()
+    wanted = {**start.config.to_dict(), **config.model, "vocabulary": corpus.subwords.size}
     network = Network(type(start.config).from_dict(wanted))
+    check_vocabulary(corpus, network.config)
     try:
-        network.load_state_dict(start.network.state_dict())
+        if start.subwords.fingerprint != corpus.fingerprint:
+            weights["embedding.weight"] = _same_pieces(start, corpus, network)
+        network.load_state_dict(weights)
     except RuntimeError:
         what = f"the settings make another network than the model {config.init} is"
         raise ConfigError(what, remedy="leave out the settings that change its shape") from None
     return network
+
+
+def _same_pieces(start: Pretrained, corpus: Corpus, network: Network) -> Tensor:
+    """The network's embeddings, where its vocabulary has the pieces of the model it starts from with those."""
+    if not isinstance(start.subwords, Subwords):
+        what = "it was made with another tokenizer than the model, whose pieces cannot be compared"
+        raise ConfigError(what, Place(str(corpus.folder)), "start from a model that was trained by Syntagma")
+    old, new = (
+        {vocabulary.piece(at): at for at in range(vocabulary.first_text_id, vocabulary.size)}
+        for vocabulary in (start.subwords, corpus.subwords)
+    )
+    both = sorted(old.keys() & new.keys())
+    controls = list(range(corpus.subwords.first_text_id))
+    embeddings = network.embedding.weight.detach().clone()
+    embeddings[controls + [new[piece] for piece in both]] = start.network.embedding.weight.detach()[
+        controls + [old[piece] for piece in both]
+    ]
+    return embeddings
 
 
 def _split(corpus: Corpus, name: str) -> Split:
