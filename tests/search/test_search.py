@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 import random
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import torch
@@ -40,6 +40,23 @@ def check(output: Output) -> None:
     assert all(isinstance(token, str) for token in context)
     assert output.tree.words() == context
     assert "<" not in str(Tree.read(str(output.tree)).label)
+
+
+class Work(NamedTuple):
+    """What searching with some options cost and found: contexts and scores of each text."""
+
+    row_steps: int
+    beams: list[list[tuple[list[int], float]]]
+
+
+def work_of(shared: Path, **options: Any) -> Work:
+    generator = authors_generator(shared / "reference", **{"beam": 4, "score": "sum"} | options)
+    sources = (shared / "reference" / "toy.src").read_text().splitlines()[:4]
+    engine = Engine(generator.network, generator.grammar)
+    sentences = [generator.sentence(n, text, Steering(), generator.defaults) for n, text in enumerate(sources)]
+    done = sorted(engine.run(sentences), key=lambda sentence: sentence.number)
+    beams = [[(list(found.context.ids), round(found.score, 4)) for found in one.beam] for one in done]
+    return Work(engine.row_steps, beams)
 
 
 class TestWellFormed:
@@ -225,18 +242,16 @@ class TestAlgorithm:
                 assert [output.score for output in found] == pytest.approx([output.score for output in other], abs=1e-4)
 
     def test_bounds_save_work_and_change_nothing_on_a_trained_model(self, shared: Path) -> None:
-        generator = authors_generator(shared / "reference", beam=4, score="sum")
-        sources = (shared / "reference" / "toy.src").read_text().splitlines()[:4]
-        rows, beams = [], []
-        for bounds in (True, False):
-            engine = Engine(generator.network, generator.grammar)
-            options = generator.defaults.changed({"bounds": bounds})
-            sentences = [generator.sentence(n, text, Steering(), options) for n, text in enumerate(sources)]
-            done = sorted(engine.run(sentences), key=lambda sentence: sentence.number)
-            rows.append(engine.row_steps)
-            beams.append([(hypothesis.context.ids, round(hypothesis.score, 4)) for s in done for hypothesis in s.beam])
-        assert beams[0] == beams[1]
-        assert rows[0] < 0.9 * rows[1]
+        with_bounds, without = (work_of(shared, bounds=bounds) for bounds in (True, False))
+        assert with_bounds.beams == without.beams
+        assert with_bounds.row_steps < 0.9 * without.row_steps
+
+    @pytest.mark.parametrize("score", ["sum", "mean"])
+    def test_pruning_saves_work(self, shared: Path, score: str) -> None:
+        exact, wide, narrow = (work_of(shared, prune=prune, score=score) for prune in (0.0, 1e6, 2.0))
+        assert exact == wide
+        assert narrow.row_steps < 0.9 * exact.row_steps
+        assert all(found and found[0][1] <= best[0][1] for found, best in zip(narrow.beams, exact.beams, strict=True))
 
     def test_baselines_search_too(self) -> None:
         for architecture in ("seq2seq", "linearised"):

@@ -1,14 +1,19 @@
 from __future__ import annotations
 
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from search_models import TEXTS, random_model
+from syntagma.cli.generate import _workers
 from syntagma.model.storage import save_pretrained
 from syntagma.search import Generator
 from syntagma.search.spread import Work, spread
 from syntagma.text import Subwords, split
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 @pytest.fixture
@@ -34,3 +39,15 @@ def test_two_workers_give_what_one_gives(model: Path, engine: str, monkeypatch: 
         assert [output.text for output in one] == [output.text for output in other]
         assert [output.score for output in one] == pytest.approx([output.score for output in other], abs=1e-4)
         assert [output.tree for output in one] == [output.tree for output in other]
+
+
+def test_a_file_of_many_lines_gets_all_cores(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, syntagma: Run
+) -> None:
+    (tmp_path / "many.txt").write_text("an apple\n" * 260)
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    assert [_workers(str(tmp_path / name)) for name in ("many.txt", "model/README.md")] == [2, 1]
+    given = ("--model", model, "-i", tmp_path / "many.txt")
+    spread_out = syntagma("generate", *given)
+    assert spread_out.stdout == syntagma("generate", *given, "--workers", "1").stdout
+    assert spread_out.stdout.count("\n") == 260

@@ -93,6 +93,10 @@ def generate(
     novel: Annotated[
         bool | None, typer.Option(help="Leave out an output that only repeats the source.  [default: the model's]")
     ] = None,
+    prune: Annotated[
+        float | None,
+        typer.Option(min=0, help="Drop what lags behind by so much; faster.  [default: the model's]"),
+    ] = None,
     diversity: Annotated[float | None, typer.Option(min=0, help="A penalty for what hypotheses share.")] = None,
     sample: Annotated[bool, typer.Option("--sample", help="Draw hypotheses instead of searching.")] = False,
     temperature: Annotated[float | None, typer.Option(help="Of the samples.  [default: 1.0]")] = None,
@@ -109,7 +113,10 @@ def generate(
     engine: Annotated[
         str, typer.Option(help="local, ray (extra: ray), or ctranslate2 for a model that was exported for it.")
     ] = "local",
-    workers: Annotated[int, typer.Option(min=1, help="Processes, or Ray actors.")] = 1,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, help="Processes, or Ray actors.  [default: 1; for a file of many lines all cores]"),
+    ] = None,
     threads: Annotated[int | None, typer.Option(min=1, help="CPU threads.  [default: all cores]")] = None,
     out: Annotated[Path | None, typer.Option(help="Write here instead of standard output.")] = None,
     resume: Annotated[
@@ -129,7 +136,7 @@ def generate(
     given = {
         "beam": beam, "alpha": alpha, "score": score and score.value, "reward": reward, "max_depth": max_depth,
         "novel": novel, "diversity": diversity, "sample": sample or None, "temperature": temperature, "top_p": top_p,
-        "seed": seed,
+        "seed": seed, "prune": prune,
     }  # fmt: skip
     options = {name: value for name, value in given.items() if value is not None}
     if threads is not None:
@@ -162,6 +169,9 @@ def generate(
             seen.append(line)
             yield line
 
+    if workers is None:
+        alone = profile or engine != "local" or source == "-" or threads is not None
+        workers = 1 if texts or alone else _workers(source)
     failed = 0
     watch = Stopwatch()
     with _target(out, done) as stream:
@@ -210,6 +220,17 @@ def _count(text: str) -> int:
     if not text.isdigit() or int(text) < 1:
         raise ConfigError(f"a batch size of {text!r} makes no sense", remedy="give a number of at least 1, or auto")
     return int(text)
+
+
+def _workers(source: str) -> int:
+    """As many processes as pay off for a file: one a core, where each has several chunks to do."""
+    import os
+
+    from syntagma.files import scan_lines
+    from syntagma.search.spread import CHUNK
+
+    lines = sum(1 for _ in islice(scan_lines(source), 2 * CHUNK * (os.cpu_count() or 1)))
+    return max(1, lines // (2 * CHUNK))
 
 
 class _Printer:

@@ -28,6 +28,10 @@ _JOBS_ABREAST = 16
 what the best context's infills score rules out much of what its rivals would try."""
 
 
+_READY_SHARE = 8
+"""New jobs are begun where one of so many sentences is ready for its own: together they cost less than one by one."""
+
+
 class Engine:
     """Runs searches for as many sentences at once as `batch` says."""
 
@@ -90,6 +94,8 @@ class Engine:
 
     def _open_jobs(self) -> list[Sentence]:
         """Begin the next depth of the sentences that are between two; those that have none are done."""
+        if self._groups and len(self._ready) * _READY_SHARE < self.alive:
+            return []
         jobs: list[Job] = []
         done: list[Sentence] = []
         abreast = max(1, _JOBS_ABREAST // max(1, self.alive))

@@ -58,12 +58,21 @@ class Group:
             live = self._compete(ranked, end)
         else:
             live = self._retire(ranked, end)
+        if live and options.prune and self.job.sentence.plain:
+            live = self._prune(live, options.prune)
         if live and self.job.sentence.bounded:
             self._promise(-live[0].cost)
             threshold = self.job.sentence.threshold()
             live = [way for way in live if self.job.bound(-way.cost) >= threshold]
         self.rows = [self._extend(self.rows[way.row], way, grammar) for way in live]
         return [way.row for way in live]
+
+    def _prune(self, live: list[Way], margin: float) -> list[Way]:
+        """Without those that are worse by more than the margin than the best, finished or not."""
+        best = live[0].cost
+        if self.finished and self.job.sentence.options.score == "sum":  # else what is finished has a mean as its score
+            best = min(best, -self.finished[0].score)
+        return [way for way in live if way.cost <= best + margin]
 
     def _promise(self, best: float) -> None:
         """Tell the sentence of finished infills that score at least what the best unfinished one does: as that can

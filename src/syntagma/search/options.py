@@ -40,11 +40,16 @@ class SearchOptions(Settings):
     seed: int = 1
     bounds: bool = True
     """Drop partial infills that cannot enter the beam any more; never changes a result."""
+    prune: float = 0.0
+    """Drop partial infills whose log-probability is so much lower than the best infill's of their context; 0: none.
+    Faster, but a good hypothesis that begins badly may be lost."""
 
     def __post_init__(self) -> None:
         for name in ("beam", "max_depth", "max_tokens"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name!r} cannot be {getattr(self, name)}", remedy="give a number of at least 1")
+        if self.prune < 0:
+            raise ConfigError(f"'prune' cannot be {self.prune}", remedy="give a number over 0, or 0 to drop nothing")
         if not (self.temperature > 0 and 0 < self.top_p <= 1):
             raise ConfigError(
                 "the temperature or top-p makes no sense", remedy="give a temperature over 0, top_p up to 1"
