@@ -12,10 +12,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from syntagma.errors import InputError, LabelError, Place
+from syntagma.errors import InputError, Place
 from syntagma.files import read_lines, write_whole
 from syntagma.levels import PART, TOP, Label, Token
 from syntagma.text.spacing import respace, spaced_text
+from syntagma.text.vocabulary import find_label
 from syntagma.text.words import Sentence, Word, split
 
 KIND = "subword-nmt"
@@ -118,11 +119,7 @@ class AuthorsSubwords:
 
     def label_id(self, label: str) -> int:
         """The id of a label, `T` included."""
-        try:
-            return self._label_ids[label]
-        except KeyError:
-            known = ", ".join(self.labels)
-            raise LabelError(f"{label!r} is not a label of this vocabulary", remedy=f"use one of {known}") from None
+        return find_label(self._label_ids, label)
 
     def is_label(self, at: int) -> bool:
         """Whether an id is an open label."""

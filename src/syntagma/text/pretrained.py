@@ -20,9 +20,10 @@ from typing import Any
 
 from tokenizers import Tokenizer
 
-from syntagma.errors import InputError, LabelError
+from syntagma.errors import InputError
 from syntagma.files import write_whole
 from syntagma.levels import PART, TOP, Label, Token
+from syntagma.text.vocabulary import find_label
 from syntagma.text.words import Sentence, Word, join, split
 
 KIND = "pretrained"
@@ -148,11 +149,7 @@ class PretrainedVocabulary:
 
     def label_id(self, label: str) -> int:
         """The id of a label, `T` included."""
-        try:
-            return self.controls.labels[label]
-        except KeyError:
-            known = ", ".join(self.labels)
-            raise LabelError(f"{label!r} is not a label of this vocabulary", remedy=f"use one of {known}") from None
+        return find_label(self.controls.labels, label)
 
     def is_label(self, at: int) -> bool:
         """Whether an id is an open label."""

@@ -26,9 +26,10 @@ from typing import Final
 
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from syntagma.errors import InputError, LabelError, Place, SyntagmaError
+from syntagma.errors import InputError, Place, SyntagmaError
 from syntagma.files import write_whole
 from syntagma.levels import PART, TOP, Label, Token
+from syntagma.text.vocabulary import find_label
 from syntagma.text.words import Sentence, Word, split
 from syntagma.tree.transform import KEPT_LABELS
 
@@ -157,11 +158,7 @@ class Subwords:
 
     def label_id(self, label: str) -> int:
         """The id of a label, `T` included."""
-        try:
-            return self._label_ids[label]
-        except KeyError:
-            known = ", ".join(self.labels)
-            raise LabelError(f"{label!r} is not a label of this vocabulary", remedy=f"use one of {known}") from None
+        return find_label(self._label_ids, label)
 
     def is_label(self, at: int) -> bool:
         """Whether an id is an open label."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from syntagma.errors import InputError, Place
-from syntagma.levels import Token
+from syntagma.errors import InputError, LabelError, Place
+from syntagma.levels import TOP, Token
 from syntagma.text.words import Sentence, Word
 
 
@@ -48,6 +48,15 @@ class Vocabulary(Protocol):
 
     def save(self, path: str | Path) -> None:
         """Write `tokenizer.json`."""
+
+
+def find_label(ids: Mapping[str, int], label: str) -> int:
+    """The id of a label among those of a vocabulary, `T` included."""
+    try:
+        return ids[label]
+    except KeyError:
+        known = ", ".join(name for name in ids if name != TOP.name)
+        raise LabelError(f"{label!r} is not a label of this vocabulary", remedy=f"use one of {known}") from None
 
 
 def load_vocabulary(path: str | Path) -> Vocabulary:
