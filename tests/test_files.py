@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import gzip
 import pickle
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from syntagma.errors import InputError, MissingExtra, Place, SyntagmaError
-from syntagma.files import read_lines, scan_lines, write_whole
+from syntagma.files import make_whole, read_lines, scan_lines, write_whole
 
 
 def test_a_file_appears_whole_or_not_at_all(tmp_path: Path) -> None:
@@ -49,3 +50,17 @@ def test_errors_cross_processes_whole() -> None:
     for error in (SyntagmaError("x", Place("f", 1, 2), "y"), MissingExtra("p", "e", "this")):
         again = pickle.loads(pickle.dumps(error))
         assert (type(again), str(again), again.place) == (type(error), str(error), error.place)
+
+
+def test_a_folder_is_whole_or_not_there(tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "folder"
+    with suppress(KeyError), make_whole(folder) as part:
+        (part / "file").write_text("half")
+        raise KeyError
+    assert not list(folder.parent.iterdir())
+    with make_whole(folder) as part:
+        (part / "file").write_text("whole")
+        assert not folder.exists()
+    assert [one.name for one in folder.parent.iterdir()] == ["folder"]
+    with pytest.raises(InputError, match="it exists already; give a new folder"), make_whole(folder):
+        pass

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -100,3 +101,21 @@ def write_whole(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
     finally:
         with suppress(OSError):
             part.unlink()
+
+
+@contextmanager
+def make_whole(folder: Path) -> Iterator[Path]:
+    """A folder that appears under its name only when it is complete; it must not be there yet."""
+    if folder.exists():
+        raise InputError("it exists already", Place(str(folder)), "give a new folder")
+    part = folder.with_name(f".{folder.name}.{os.getpid()}.part")
+    try:
+        part.mkdir(parents=True)
+        yield part
+        part.rename(folder)
+    except OSError as error:
+        raise InputError(
+            f"it cannot be written ({_reason(error)})", Place(str(folder)), "check the path and the space left"
+        ) from None
+    finally:
+        shutil.rmtree(part, ignore_errors=True)

@@ -23,8 +23,8 @@ from syntagma.backbone.errors import BackboneError
 from syntagma.backbone.network import Backbone, EncoderDecoder, after_blank
 from syntagma.backbone.state import EncodedIds
 from syntagma.convert.ctranslate2 import Weights, register_ids, to_ctranslate2
-from syntagma.errors import ConfigError, MissingExtra, Place
-from syntagma.files import write_whole
+from syntagma.errors import ConfigError, MissingExtra
+from syntagma.files import make_whole, write_whole
 from syntagma.model.batch import Batch, Contexts
 from syntagma.model.config import ModelConfig
 from syntagma.model.network import Loss, Network, Scores
@@ -45,31 +45,29 @@ def export(
     folder: str | Path, network: Any, vocabulary: Vocabulary, about: Mapping[str, Any], weights: Weights = "float32"
 ) -> None:
     """Write a model into a new folder that `generate --engine ctranslate2` opens."""
-    target = Path(folder)
-    if target.exists():
-        raise ConfigError("it exists already", Place(str(target)), "give a new folder")
-    prefix: Ids = ()
-    closed = isinstance(network, Backbone)  # those read an end after the context
-    if isinstance(network, Network):
-        if network.config.architecture == "linearised":
-            raise ConfigError("a linearised model is not exported", remedy="export a concat or seq2seq model")
-        to_ctranslate2(network, target / "ctranslate2", weights)
-    elif isinstance(network, Backbone):
-        _export_backbone(network, target / "ctranslate2", weights)
-        prefix = network.prefix
-    else:
-        raise ConfigError("this model is an export already", remedy="export the folder that it was made from")
-    vocabulary.save(target / "tokenizer.json")
-    values = {
-        "format": FORMAT,
-        "model": network.config.to_dict(),
-        "tokenizer": vocabulary.fingerprint,
-        "engine": {"name": "ctranslate2", "weights": weights, "prefix": list(prefix), "closed": closed},
-        "about": dict(about),
-    }
-    with write_whole(target / "config.json") as stream:
-        json.dump(values, stream, indent=2, ensure_ascii=False)
-        stream.write("\n")
+    with make_whole(Path(folder)) as target:
+        prefix: Ids = ()
+        if isinstance(network, Network):
+            if network.config.architecture == "linearised":
+                raise ConfigError("a linearised model is not exported", remedy="export a concat or seq2seq model")
+            to_ctranslate2(network, target / "ctranslate2", weights)
+        elif isinstance(network, Backbone):
+            _export_backbone(network, target / "ctranslate2", weights)
+            prefix = network.prefix
+        else:
+            raise ConfigError("this model is an export already", remedy="export the folder that it was made from")
+        vocabulary.save(target / "tokenizer.json")
+        closed = isinstance(network, Backbone)  # those read an end after the context
+        values = {
+            "format": FORMAT,
+            "model": network.config.to_dict(),
+            "tokenizer": vocabulary.fingerprint,
+            "engine": {"name": "ctranslate2", "weights": weights, "prefix": list(prefix), "closed": closed},
+            "about": dict(about),
+        }
+        with write_whole(target / "config.json") as stream:
+            json.dump(values, stream, indent=2, ensure_ascii=False)
+            stream.write("\n")
 
 
 def _export_backbone(network: Backbone, folder: Path, weights: Weights) -> None:

@@ -51,10 +51,9 @@ def export(
 
     CTranslate2 takes concat and seq2seq models and BART-style backbones; `generate --engine ctranslate2` runs them.
     """
-    from syntagma.errors import ConfigError, Place
+    from syntagma.errors import ConfigError
+    from syntagma.files import make_whole
 
-    if out.exists():
-        raise ConfigError("it exists already", Place(str(out)), "give a new folder")
     if engine is EngineKind.ctranslate2:
         if weights is WeightKind.float16 or search or card:
             raise ConfigError("CTranslate2 takes float32 or int8 weights only", remedy="leave out what is torch's")
@@ -64,7 +63,8 @@ def export(
             raise ConfigError(
                 "a model folder holds float32 or float16", remedy="quantise as you run it: generate --int8"
             )
-        _to_folder(model, out, "float32" if weights is WeightKind.float32 else "float16", search or [], card)
+        with make_whole(out) as folder:
+            _to_folder(model, folder, "float32" if weights is WeightKind.float32 else "float16", search or [], card)
     print(f"syntagma: the model for {engine.value} is in {out}", file=sys.stderr)
 
 
