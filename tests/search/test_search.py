@@ -15,8 +15,9 @@ from syntagma.convert.authors import convert
 from syntagma.errors import ConfigError, LabelError, SyntagmaError
 from syntagma.hub import bundled
 from syntagma.levels import MalformedInfill, expand, read_tokens, show
-from syntagma.model.batch import grow_marks, mark_context, stack_contexts
+from syntagma.model.batch import Example, grow_marks, make_batch, mark_context, stack_contexts
 from syntagma.model.config import Architecture
+from syntagma.model.network import Network
 from syntagma.search import Generator, Output, SearchOptions, Steering
 from syntagma.search.beam import Candidate, Hypothesis, Sentence
 from syntagma.search.engine import Engine
@@ -57,6 +58,24 @@ def work_of(shared: Path, **options: Any) -> Work:
     done = sorted(engine.run(sentences), key=lambda sentence: sentence.number)
     beams = [[(list(found.context.ids), round(found.score, 4)) for found in one.beam] for one in done]
     return Work(engine.row_steps, beams)
+
+
+def search(generator: Generator, text: str, **options: Any) -> list[Hypothesis]:
+    """The final beam."""
+    sentence = generator.sentence(0, text, Steering(), generator.defaults.changed(options))
+    (done,) = Engine(generator.network, generator.grammar).run([sentence])
+    return done.beam
+
+
+def whole_score(network: Network, text: str, hypothesis: Hypothesis) -> float:
+    """The log-probability of all that a hypothesis has written, by the network's forward pass."""
+    config = network.config
+    levels = [
+        (list(one.parent.context.ids), list(one.infill)) for one in hypothesis.history() if one.parent is not None
+    ]
+    example = Example(SUBWORDS.encode(text), levels)
+    with torch.inference_mode():
+        return float(network.token_scores(make_batch([example], config)).sum())
 
 
 class TestWellFormed:
@@ -252,6 +271,25 @@ class TestAlgorithm:
         assert exact == wide
         assert narrow.row_steps < 0.9 * exact.row_steps
         assert all(found and found[0][1] <= best[0][1] for found, best in zip(narrow.beams, exact.beams, strict=True))
+
+    @pytest.mark.parametrize("architecture", ["extra-encoder", "seq2seq"])
+    @pytest.mark.parametrize("score", ["sum", "mean"])
+    def test_joint_rank_orders_what_the_search_found(self, architecture: Architecture, score: str) -> None:
+        """By the log-probability of all tokens, which the network gives for the whole trace, for each subword."""
+        orders = []
+        for seed in range(4):
+            network = random_model(SUBWORDS, seed, architecture)
+            with torch.no_grad():  # so that texts grow several levels, and to different lengths
+                network.embedding.weight[[network.config.end, *network.config.labels[1:]]] *= 3.0
+            options = SearchOptions.from_dict({"beam": 6, "max_depth": 4, "max_tokens": 12, "score": score})
+            generator = Generator(network, SUBWORDS, options)
+            plain = search(generator, TEXTS[0])
+            joint = search(generator, TEXTS[0], rank="joint")
+            assert sorted(one.context.ids for one in plain) == sorted(one.context.ids for one in joint)
+            means = [whole_score(network, TEXTS[0], one) / len(one.context.ids) for one in joint]
+            assert means == pytest.approx(sorted(means, reverse=True), abs=1e-5)
+            orders.append([one.context.ids for one in plain] == [one.context.ids for one in joint])
+        assert not (architecture == "extra-encoder" and all(orders))
 
     def test_baselines_search_too(self) -> None:
         for architecture in ("seq2seq", "linearised"):

@@ -25,6 +25,13 @@ class ControlKind(StrEnum):
     hard = "hard"
 
 
+class RankKind(StrEnum):
+    """How finished texts are ordered."""
+
+    score = "score"
+    joint = "joint"
+
+
 class ScoreKind(StrEnum):
     """What an infill's score is."""
 
@@ -78,6 +85,9 @@ def generate(
         float | None, typer.Option(min=0, help="The accumulation weight.  [default: the model's, 0.8]")
     ] = None,
     score: Annotated[ScoreKind | None, typer.Option(help="Log-probabilities summed or averaged.")] = None,
+    rank: Annotated[
+        RankKind | None, typer.Option(help="Order texts by the search's score, or by log-probability for each subword.")
+    ] = None,
     nbest: Annotated[int, typer.Option(min=1, help="How many hypotheses to print for each text.")] = 1,
     template: Annotated[str | None, typer.Option(help="The tree's shape, e.g. '(S (NP) (VP *))'.")] = None,
     exemplar: Annotated[str | None, typer.Option(help="A sentence whose shape to follow.")] = None,
@@ -136,7 +146,7 @@ def generate(
     given = {
         "beam": beam, "alpha": alpha, "score": score and score.value, "reward": reward, "max_depth": max_depth,
         "novel": novel, "diversity": diversity, "sample": sample or None, "temperature": temperature, "top_p": top_p,
-        "seed": seed, "prune": prune,
+        "seed": seed, "prune": prune, "rank": rank and rank.value,
     }  # fmt: skip
     options = {name: value for name, value in given.items() if value is not None}
     if threads is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from syntagma.model.batch import Marked, grow_marks, mark_context
 from syntagma.model.config import ModelConfig
@@ -36,6 +37,12 @@ class Hypothesis:
     """Which of several independent samples this is."""
     pins: Mapping[int, Ids] = field(default_factory=dict)
     """Parts of the next infill, counted from 1, that the user has written."""
+
+    def log_probability(self, score: Literal["sum", "mean"]) -> float:
+        """Of all its infills together, where an infill's score is the sum or the mean of its tokens'."""
+        return sum(
+            grown.infill_score * (1 if score == "sum" else len(grown.infill) + 1) for grown in self.history()[1:]
+        )
 
     def history(self) -> list[Hypothesis]:
         """The hypotheses from the first context to this one."""
@@ -251,7 +258,7 @@ class Sentence:
             kept = self._keep(sorted(distinct, key=lambda hypothesis: -hypothesis.score))
         chosen = {id(hypothesis) for hypothesis in kept}
         self.dropped = [hypothesis for hypothesis in ranked if id(hypothesis) not in chosen]
-        self.beam = kept
+        self.beam = self._ordered(kept)
         if self.remember:
             self.rounds.append((kept, self.dropped))
         self.jobs = []
@@ -259,6 +266,17 @@ class Sentence:
         self.levels = None if self.levels is None else self.levels - 1
         if self.on_level is not None:
             self.on_level(self)
+
+    def _ordered(self, kept: list[Hypothesis]) -> list[Hypothesis]:
+        """The beam as it is ranked when nothing is open any more."""
+        if self.options.rank == "score" or any(self.holds_label(hypothesis.context.ids) for hypothesis in kept):
+            return kept
+        return sorted(
+            kept,
+            key=lambda hypothesis: (
+                -hypothesis.log_probability(self.options.score) / max(1, len(hypothesis.context.ids))
+            ),
+        )
 
     def _keep(self, ranked: list[Hypothesis]) -> list[Hypothesis]:
         """The next beam: the best, or, with wishes or a diversity penalty, the best under those."""

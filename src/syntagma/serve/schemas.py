@@ -38,6 +38,11 @@ class Options(Request):
     nbest: int | None = Field(None, ge=1, le=NBEST, description="How many outputs to answer with.")
     alpha: float | None = Field(None, ge=0, lt=1, description="The accumulation weight.")
     score: Literal["sum", "mean"] | None = Field(None, description="An infill's log-probabilities summed or averaged.")
+    rank: Literal["score", "joint"] | None = Field(
+        None, description="Order outputs by the search's score, or by their log-probability for each subword."
+    )
+    novel: bool | None = Field(None, description="Leave out an output that only repeats the source.")
+    prune: float | None = Field(None, ge=0, le=1000, description="Drop what lags behind by so much; 0 drops nothing.")
     max_depth: int | None = Field(None, ge=1, le=DEPTH, description="How deep a tree may grow.")
     template: Context | None = Field(None, description="The tree's shape, such as (S (NP) (VP *)).")
     exemplar: Text | None = Field(None, description="A sentence whose shape to follow.")
@@ -56,7 +61,8 @@ class Options(Request):
     def search(self) -> dict[str, Any]:
         """The options that are given, of those that `SearchOptions` has."""
         names = (
-            "beam", "alpha", "score", "max_depth", "reward", "diversity", "sample", "temperature", "top_p", "seed",
+            "beam", "alpha", "score", "rank", "novel", "prune", "max_depth", "reward", "diversity", "sample",
+            "temperature", "top_p", "seed",
         )  # fmt: skip
         return {name: value for name in names if (value := getattr(self, name)) is not None}
 
