@@ -44,10 +44,10 @@ def test_two_workers_give_what_one_gives(model: Path, engine: str, monkeypatch: 
 def test_a_file_of_many_lines_gets_all_cores(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, syntagma: Run
 ) -> None:
-    (tmp_path / "many.txt").write_text("an apple\n" * 260)
+    (tmp_path / "many.txt").write_text("an apple\n" * 520)
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     assert [_workers(str(tmp_path / name)) for name in ("many.txt", "model/README.md")] == [2, 1]
     given = ("--model", model, "-i", tmp_path / "many.txt")
     spread_out = syntagma("generate", *given)
     assert spread_out.stdout == syntagma("generate", *given, "--workers", "1").stdout
-    assert spread_out.stdout.count("\n") == 260
+    assert spread_out.stdout.count("\n") == 520

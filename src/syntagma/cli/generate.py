@@ -142,7 +142,7 @@ def generate(
 
     if resume and (out is None or texts):
         raise ConfigError("--resume needs the --out of the run to go on with, and its input file", remedy="give both")
-    batch = 32 if batch_size == "auto" else _count(batch_size)
+    batch = 64 if batch_size == "auto" else _count(batch_size)
     given = {
         "beam": beam, "alpha": alpha, "score": score and score.value, "reward": reward, "max_depth": max_depth,
         "novel": novel, "diversity": diversity, "sample": sample or None, "temperature": temperature, "top_p": top_p,

@@ -275,9 +275,8 @@ class CopyHead(nn.Module):
         """
         gate = self.gate(hidden)[:, 0]
         norm = norm - F.logsigmoid(-gate)
-        same = ids[:, :, None] == ids[:, None, :]  # a token may stand in the source twice
-        copied = torch.logsumexp(pointer[:, None, :].masked_fill(~same, FORBIDDEN), dim=-1)
-        share = copied + (F.logsigmoid(gate) + norm)[:, None]
+        copied = torch.zeros_like(logits).scatter_add_(1, ids, pointer.exp())  # a token may stand in the source twice
+        share = copied.gather(1, ids).log() + (F.logsigmoid(gate) + norm)[:, None]
         logits.scatter_(1, ids, torch.logaddexp(logits.gather(1, ids), share))
         return norm
 

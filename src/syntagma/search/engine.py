@@ -23,12 +23,12 @@ from syntagma.search.inner import Group, Row, Way
 from syntagma.search.options import SearchOptions
 from syntagma.search.stopwatch import Stopwatch
 
-_JOBS_ABREAST = 16
+_JOBS_ABREAST = 128
 """With few sentences a depth's jobs run side by side, for less waiting; with many one after the other, for less work:
 what the best context's infills score rules out much of what its rivals would try."""
 
 
-_READY_SHARE = 8
+_READY_SHARE = 4
 """New jobs are begun where one of so many sentences is ready for its own: together they cost less than one by one."""
 
 

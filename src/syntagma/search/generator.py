@@ -138,7 +138,7 @@ class Generator:
         *,
         steering: Steering | None = None,
         options: SearchOptions | None = None,
-        batch: int = 32,
+        batch: int = 64,
         watch: Stopwatch | None = None,
     ) -> Iterator[list[Output] | SyntagmaError]:
         """For each text, in order, its hypotheses or what was wrong with it; texts are taken in as there is room.

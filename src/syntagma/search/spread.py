@@ -12,7 +12,7 @@ from syntagma.errors import SyntagmaError
 from syntagma.search.generator import Generator
 from syntagma.search.output import Output
 
-CHUNK = 64
+CHUNK = 128
 """Texts that a worker takes at once."""
 
 Found = list[Output] | SyntagmaError
@@ -28,7 +28,7 @@ class Work:
     steering: dict[str, Any] = field(default_factory=dict)
     """The arguments of `Generator.steering`."""
     int8: bool = False
-    batch: int = 32
+    batch: int = 64
 
     def __call__(self, texts: list[str | SyntagmaError]) -> list[Found]:
         """The hypotheses of each text, or what was wrong with it."""
