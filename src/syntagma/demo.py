@@ -1,35 +1,30 @@
-"""`make demo`: a sentence, its tree, its levels, and the way back."""
+"""`make demo`: five paraphrases of a sentence, the trees they grew from, and how the first one grew."""
 
 from __future__ import annotations
 
+import sys
+
 from syntagma.cli.common import colour, columns
-from syntagma.levels import MalformedInfill, expand, levels, show, tree_of
-from syntagma.parse import Parser
-from syntagma.tree import draw, prune
+from syntagma.search import Generator
+from syntagma.search.show import draw_trace
+from syntagma.tree import draw
 
-SENTENCE = "It seems that he has made a mistake."
+SENTENCE = "It seems like he has made a mistake."
 
 
-def main() -> None:
-    """Show the whole way down a tree and back."""
-    tree = prune(Parser.from_pretrained()(SENTENCE))
-    print(f"{SENTENCE}\n\nIts tree, pruned to the labels that guide generation:\n")
-    print(draw(tree, columns(), colour()))
-    print("\nIts levels: each context, and the infill that grows it by one depth:\n")
-    trace = list(levels(tree))
-    width = max(len(show(level.context)) for level in trace)
-    for level in trace:
-        print(f"  {show(level.context):<{width}}  ->  {show(level.infill)}")
-    grown = trace[0].context
-    for level in trace:
-        following = expand(grown, level.infill)
-        if isinstance(following, MalformedInfill):
-            raise following
-        grown = following
-    print(f"\nExpanded again from <T>:\n\n  {show(grown)}")
-    if tree_of(trace) != tree:
-        raise SystemExit("the trace did not give the tree back")
+def main(sentence: str = SENTENCE) -> None:
+    """Show the paraphrases of one sentence."""
+    generator = Generator.from_pretrained("paraphrase-en")
+    found = generator(sentence, beam=8, nbest=5)
+    print(f"{sentence}\n")
+    for number, output in enumerate(found, 1):
+        print(f"{number}. {output.text}   ({output.score:.2f})\n")
+        if output.tree is not None:
+            print(draw(output.tree, columns(), colour()) + "\n")
+    print("How the first one grew, from <T> down:\n")
+    print(draw_trace(found[0], colour()))
+    print('\nYour own: .venv/bin/syntagma paraphrase --nbest 5 --trace "..."')
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:2])

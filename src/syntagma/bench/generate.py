@@ -1,9 +1,9 @@
 """`syntagma bench generate`: sentences a second, our guided model beside sequence-to-sequence models of the same size.
 
-`--data` is a folder with two trained models of the same preset and corpus, `guided` (norm=post or pre) and `seq2seq`
-(norm=post, so that it can be handed to other engines weight for weight), and `sources.txt` with real sentences.  The
-seq2seq model runs in our engine, in Hugging Face `generate` (as a Marian model) and in CTranslate2 (fp32, int8).  Where
-there is also a model `concat`, its structural search runs in torch and in CTranslate2.
+`--data` is a folder with two trained models of the same preset and corpus, `guided` and `seq2seq` (norm=post and
+copy=false, so that other engines can take it weight for weight), and `sources.txt` with sentences.  The seq2seq model
+runs in our engine, in Hugging Face `generate` (as a Marian model) and in CTranslate2 (fp32, int8).  Where there is also
+a model `concat`, its structural search runs in torch and in CTranslate2.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from syntagma.errors import InputError, Place
 SENTENCES = 100
 HOW = (
     "train two models on one corpus (syntagma train ... --out DIR/guided; ... --out DIR/seq2seq architecture=seq2seq "
-    "norm=post) and put sentences into DIR/sources.txt"
+    "norm=post copy=false) and put sentences into DIR/sources.txt"
 )
 
 

@@ -97,6 +97,8 @@ PRESETS: dict[str, dict[str, Any]] = {
         "source_layers": 4,
         "context_layers": 2,
         "decoder_layers": 3,
+        "copy": True,
+        "slots": True,
     },
     "base": {
         "width": 512,
@@ -107,7 +109,8 @@ PRESETS: dict[str, dict[str, Any]] = {
         "decoder_layers": 3,
     },
 }
-"""Sizes of the syntax-guided models; a baseline's decoder also gets the context encoder's layers."""
+"""Sizes of the syntax-guided models; a baseline's decoder also gets the context encoder's layers.  `small` has what
+helped most at its size (docs/experiments.md), `base` is the paper's model."""
 
 
 def preset(name: str, vocabulary: int, architecture: Architecture = "extra-encoder", **changes: Any) -> ModelConfig:
