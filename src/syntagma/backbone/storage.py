@@ -24,22 +24,9 @@ from syntagma.hub import find_folder
 from syntagma.model import storage
 from syntagma.model.config import Architecture, ModelConfig
 from syntagma.model.interface import Learns
+from syntagma.model.storage import Pretrained
 from syntagma.text.pretrained import PretrainedVocabulary
 from syntagma.text.vocabulary import Vocabulary, load_vocabulary
-
-
-@dataclass(frozen=True)
-class Loaded:
-    """A network of any kind with its vocabulary, and what its folder says about it."""
-
-    network: Learns
-    subwords: Vocabulary
-    about: dict[str, Any]
-
-    @property
-    def config(self) -> ModelConfig:
-        """The network's configuration."""
-        return self.network.config
 
 
 @dataclass(frozen=True)
@@ -115,7 +102,7 @@ def save_backbone(
 # -- loading
 
 
-def from_pretrained(name: str | Path) -> Loaded:
+def from_pretrained(name: str | Path) -> Pretrained[Learns]:
     """The model of that name, ours or a backbone: a bundled one, a folder, or an id on the model hub."""
     folder = find_folder(name, "model", "model")
     values = read_mapping(folder / "config.json")
@@ -123,10 +110,9 @@ def from_pretrained(name: str | Path) -> Loaded:
         from syntagma.backbone import ctranslate2
 
         known = _vocabulary(folder, values)
-        return Loaded(ctranslate2.load(folder, values, known), known, values.get("about", {}))
+        return Pretrained(ctranslate2.load(folder, values, known), known, values.get("about", {}))
     if "backbone" not in values:
-        ours = storage.from_pretrained(folder)
-        return Loaded(ours.network, ours.subwords, ours.about)
+        return storage.from_pretrained(folder)
     if values.get("format") != storage.FORMAT:
         what = f"its format is {values.get('format', 'none')}, this version reads {storage.FORMAT}"
         raise storage.ModelError(what, Place(str(folder)), "update Syntagma")
@@ -136,7 +122,7 @@ def from_pretrained(name: str | Path) -> Loaded:
     network = (
         _adapted(folder, config, origin, vocabulary) if origin.lora else _whole(folder, config, origin, vocabulary)
     )
-    return Loaded(network.eval(), vocabulary, values.get("about", {}))
+    return Pretrained(network.eval(), vocabulary, values.get("about", {}))
 
 
 def _vocabulary(folder: Path, values: Mapping[str, Any]) -> Vocabulary:

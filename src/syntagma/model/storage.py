@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar
 
 import torch
 from safetensors import SafetensorError
@@ -21,6 +21,7 @@ from syntagma.errors import Place, SyntagmaError
 from syntagma.files import write_whole
 from syntagma.hub import find_folder
 from syntagma.model.config import ModelConfig
+from syntagma.model.interface import Learns
 from syntagma.model.network import Network
 from syntagma.text.vocabulary import Vocabulary, load_vocabulary
 
@@ -31,11 +32,14 @@ class ModelError(SyntagmaError):
     """A model folder that cannot be used."""
 
 
+AnyNetwork = TypeVar("AnyNetwork", bound=Learns, covariant=True)
+
+
 @dataclass(frozen=True)
-class Pretrained:
+class Pretrained(Generic[AnyNetwork]):
     """A network with the vocabulary that it was trained with, and what its folder says about it."""
 
-    network: Network
+    network: AnyNetwork
     subwords: Vocabulary
     about: dict[str, Any]
 
@@ -80,7 +84,7 @@ def write_folder(
         stream.write("\n")
 
 
-def from_pretrained(name: str | Path) -> Pretrained:
+def from_pretrained(name: str | Path) -> Pretrained[Network]:
     """The model of that name: a bundled one, a folder, or an id on the model hub (which needs `huggingface_hub`)."""
     folder = find_folder(name, "model", "model")
     values = read_mapping(folder / "config.json")

@@ -84,7 +84,7 @@ def _network(config: TrainConfig, corpus: Corpus) -> Network:
     return network
 
 
-def _same_pieces(start: Pretrained, corpus: Corpus, network: Network) -> Tensor:
+def _same_pieces(start: Pretrained[Network], corpus: Corpus, network: Network) -> Tensor:
     """The network's embeddings, where its vocabulary has the pieces of the model it starts from with those."""
     if not isinstance(start.subwords, Subwords):
         what = "it was made with another tokenizer than the model, whose pieces cannot be compared"
