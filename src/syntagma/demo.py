@@ -9,7 +9,7 @@ from syntagma.search import Generator
 from syntagma.search.show import draw_trace
 from syntagma.tree import draw
 
-SENTENCE = "It seems like he has made a mistake."
+SENTENCE = "I wonder if somebody is planning on doing that."
 
 
 def main(sentence: str = SENTENCE) -> None:
@@ -18,10 +18,11 @@ def main(sentence: str = SENTENCE) -> None:
     found = generator(sentence, beam=8, nbest=5)
     print(f"{sentence}\n")
     for number, output in enumerate(found, 1):
-        print(f"{number}. {output.text}   ({output.score:.2f})\n")
+        print(f"{number}. {output.text}")
+    for number, output in enumerate(found, 1):
         if output.tree is not None:
-            print(draw(output.tree, columns(), colour()) + "\n")
-    print("How the first one grew, from <T> down:\n")
+            print(f"\nThe tree of {number}:\n\n{draw(output.tree, columns(), colour())}")
+    print("\nHow the first one grew, from <T> down:\n")
     print(draw_trace(found[0], colour()))
     print('\nYour own: .venv/bin/syntagma paraphrase --nbest 5 --trace "..."')
 

@@ -84,6 +84,8 @@ def _start(work: Callable[[Any], Any]) -> None:
     _work = work
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     os.environ["OMP_NUM_THREADS"] = "1"
+    if "torch" in sys.modules:  # which has read that variable already, if the work came with it
+        sys.modules["torch"].set_num_threads(1)
     signal.signal(signal.SIGINT, lambda *_: os._exit(130))  # Ctrl-C reaches all; only the parent speaks
     threading.Thread(target=_end_with_parent, daemon=True).start()
 

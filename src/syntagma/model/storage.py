@@ -6,6 +6,7 @@ Loading reports everything that is wrong with the weights at once: missing, unkn
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,6 +78,7 @@ def write_folder(
     save_file(dict(weights), part)
     part.replace(folder / "model.safetensors")
     vocabulary.save(folder / "tokenizer.json")
+    shutil.copymode(folder / "tokenizer.json", folder / "model.safetensors")  # which the library makes private
     with write_whole(folder / "README.md") as stream:
         stream.write(card)
     with write_whole(folder / "config.json") as stream:

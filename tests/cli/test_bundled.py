@@ -1,0 +1,55 @@
+"""The models in the package, as a newcomer meets them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from syntagma.hub import find_folder
+from syntagma.search import Generator
+from syntagma.template import Template
+from syntagma.tree import Tree
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+SENTENCE = "It seems like he has made a mistake."
+
+
+def test_paraphrase(syntagma: Run) -> None:
+    lines = syntagma("paraphrase", "--nbest", "5", SENTENCE).stdout.split("\n")
+    found = [line for line in lines if line]
+    assert len(set(found)) == 5
+    assert SENTENCE not in found
+    assert all(line[0].isupper() and line[-1] in ".!?" for line in found)
+    (record,) = map(json.loads, syntagma("paraphrase", "--json", "--trace", SENTENCE).stdout.splitlines())
+    best = record["hypotheses"][0]
+    assert best["levels"][0] == "<T>"
+    assert "".join(Tree.read(best["tree"]).words()) == best["text"].replace(" ", "")
+
+
+def test_paraphrases_can_be_steered(syntagma: Run) -> None:
+    asked = syntagma("paraphrase", "--start", "<NP> <VP> , right ?", SENTENCE).stdout
+    assert asked.endswith(", right?\n")
+    with_word = syntagma("paraphrase", "--must", "error", SENTENCE).stdout
+    assert "error" in with_word
+    generator = Generator.from_pretrained("paraphrase-en")
+    template = Template.parse("(S (NP) (VP *) ...)", generator.vocabulary.labels)
+    best = generator(SENTENCE, template=template, control="hard")[0]
+    assert best.levels[2].startswith("<NP> <VP>")
+
+
+def test_the_model_is_small_and_described() -> None:
+    folder = find_folder("paraphrase-en", "model", "model")
+    assert sum(file.stat().st_size for file in folder.iterdir()) < 30_000_000
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    for heading in ("## Data and licences", "## Figures", "## How it was trained", "## Examples", "## Limits"):
+        assert heading in card
+
+
+def test_the_demo(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "syntagma.demo"]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert all(f"\n{number}. " in shown.stdout for number in range(1, 6))
+    assert "<T>" in shown.stdout
