@@ -59,7 +59,8 @@ class Group:
         else:
             live = self._retire(ranked, end)
         if live and options.prune and self.job.sentence.plain:
-            live = self._prune(live, options.prune)
+            # A reward can make up for an infill that is worse by so much.
+            live = self._prune(live, options.prune + self.job.sentence.most_reward / (1 - options.alpha))
         if live and self.job.sentence.bounded:
             self._promise(-live[0].cost)
             threshold = self.job.sentence.threshold()
