@@ -29,7 +29,7 @@ what the best context's infills score rules out much of what its rivals would tr
 
 
 _READY_SHARE = 4
-"""New jobs are begun where one of so many sentences is ready for its own: together they cost less than one by one."""
+"""New jobs are begun where one of so many sentences has some: together they cost less than one by one."""
 
 
 class Engine:
@@ -44,6 +44,7 @@ class Engine:
         """Rows decoded so far, summed over steps: what the search costs."""
         self._alive: dict[int, Sentence] = {}
         self._ready: list[Sentence] = []  # sentences that are between two depths
+        self._waiting: list[Job] = []  # jobs that are not begun yet
         self._state: State | None = None
         self._groups: list[Group] = []
 
@@ -64,7 +65,8 @@ class Engine:
     def enter(self, sentences: Iterable[Sentence]) -> None:
         """Take in sentences; those that are there already go on as before."""
         entering = list(sentences)
-        self._encode(entering)
+        config = self.network.config
+        check_lengths(config, source=max((len(sentence.source) + 1 for sentence in entering), default=0))
         self._alive.update((id(sentence), sentence) for sentence in entering)
         self._ready += entering
 
@@ -73,6 +75,7 @@ class Engine:
         if self._alive.pop(id(sentence), None) is None:
             return
         self._ready = [other for other in self._ready if other is not sentence]
+        self._waiting = [job for job in self._waiting if job.sentence is not sentence]
         kept = [group for group in self._groups if group.job.sentence is not sentence]
         if len(kept) < len(self._groups) and self._state is not None:
             stays = [group.job.sentence is not sentence for group in self._groups for _ in group.rows]
@@ -94,26 +97,27 @@ class Engine:
 
     def _open_jobs(self) -> list[Sentence]:
         """Begin the next depth of the sentences that are between two; those that have none are done."""
-        if self._groups and len(self._ready) * _READY_SHARE < self.alive:
-            return []
-        jobs: list[Job] = []
         done: list[Sentence] = []
         abreast = max(1, _JOBS_ABREAST // max(1, self.alive))
         for sentence in self._ready:
             fresh = sentence.next_jobs(abreast)
-            jobs += fresh
+            self._waiting += fresh
             if not fresh:
                 sentence.encoded = None
                 del self._alive[id(sentence)]
                 done.append(sentence)
         self._ready = []
-        if jobs:
-            with self.watch("context encoding"):
-                opened = self._open(jobs)
-            with self.watch("moving rows"):
-                grown = self._state is not None and self._groups
-                self._state = type(opened).join([self._state, opened]) if grown else opened
-            self._groups += [Group(job, [self._first_row(job)]) for job in jobs]
+        sentences = list({id(job.sentence): job.sentence for job in self._waiting}.values())
+        if not sentences or (self._groups and len(sentences) * _READY_SHARE < self.alive):
+            return done
+        self._encode([sentence for sentence in sentences if sentence.encoded is None])
+        with self.watch("context encoding"):
+            opened = self._open(self._waiting, sentences)
+        with self.watch("moving rows"):
+            grown = self._state is not None and self._groups
+            self._state = type(opened).join([self._state, opened]) if grown else opened
+        self._groups += [Group(job, [self._first_row(job)]) for job in self._waiting]
+        self._waiting = []
         return done
 
     @torch.inference_mode()
@@ -123,16 +127,14 @@ class Engine:
             return
         config = self.network.config
         rows = [[*sentence.source, config.end] for sentence in sentences]
-        check_lengths(config, source=max(map(len, rows)))
         with self.watch("source encoding"):
             encoded = self.network.encode(pad_rows(rows, config.pad))
         for number, sentence in enumerate(sentences):
             sentence.encoded = encoded.row(number, len(rows[number]))
 
     @torch.inference_mode()
-    def _open(self, jobs: Sequence[Job]) -> State:
-        """A state with one row for each job, before its first token."""
-        sentences = list({id(job.sentence): job.sentence for job in jobs}.values())
+    def _open(self, jobs: Sequence[Job], sentences: Sequence[Sentence]) -> State:
+        """A state with one row for each of these sentences' jobs, before its first token."""
         row_of = {id(sentence): row for row, sentence in enumerate(sentences)}
         sources = [sentence.encoded for sentence in sentences if sentence.encoded is not None]
         encoded = type(sources[0]).stack(sources, self.network.config.pad)
