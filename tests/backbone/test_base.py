@@ -90,6 +90,21 @@ def test_a_tokenizer_without_the_needed_ids(copied: Callable[[str], Path]) -> No
         adapt(base, LABELS, "concat")
 
 
+def test_marian_pieces_are_those_of_sentencepiece(bases: dict[str, Path], copied: Callable[[str], Path]) -> None:
+    base = load_base(str(bases["marian"]))
+    vocabulary, _, _ = adapt(base, LABELS, "concat")
+    for text in ("der Hund fraß  ein ½ Haus", "wer?", "中文?"):
+        assert vocabulary.encode(text) == base.tokenizer(text)["input_ids"][:-1]
+    for text in ("I saw the  fish.", "½ house", "中文?"):
+        assert vocabulary._run(f" {text}") == tuple(base.tokenizer(text_target=text)["input_ids"][:-1])
+    foreign = base.tokenizer.get_vocab()["ß"]
+    assert not vocabulary.is_word(foreign)  # a piece of sources only is never written
+    broken = copied("marian")
+    (broken / "target.spm").write_bytes(b"x" * 99)
+    with pytest.raises(BackboneError, match="cannot be loaded"):
+        load_base(str(broken))
+
+
 def test_what_is_over_the_positions(corpus: Corpus, bases: dict[str, Path], tmp_path: Path) -> None:
     common = {"data": str(corpus.folder), "backbone": str(bases["bart"]), "steps": 2, "threads": 1}
     with pytest.raises(DataError, match="more than the model's 20 positions"):

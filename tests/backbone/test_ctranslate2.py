@@ -58,7 +58,7 @@ def test_an_export_writes_the_same(subwords: Subwords, tmp_path: Path, architect
         assert exported(TEXTS[0], **wish)[0].text == ours(TEXTS[0], **wish)[0].text
 
 
-@pytest.mark.parametrize("kind", ["bart", "t5"])
+@pytest.mark.parametrize("kind", ["bart", "t5", "marian"])
 def test_a_backbone_is_exported(bases: dict[str, Path], tmp_path: Path, kind: str) -> None:
     network, vocabulary, _ = make_backbone(str(bases[kind]), ("S", "NP", "VP", "PP"))
     network.eval()

@@ -40,7 +40,7 @@ def test_a_backbone_learns_and_generates(
     out = tmp_path / "run"
     train(settings(corpus, bases[kind], lora=lora, lora_rank=4), out, quiet=True)
     losses = [line["nll"] for line in read_log(out) if line["event"] == "train"]
-    assert losses[-1] < 0.95 * losses[0]
+    assert losses[-1] < 0.97 * losses[0]
     about = json.loads((out / "config.json").read_text())
     assert about["backbone"]["base"] == str(bases[kind])
     assert about["backbone"]["lora"] == (4 if lora else 0)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import warnings
 from pathlib import Path
+from string import ascii_letters
 from typing import Any
 
 import torch
@@ -12,7 +15,8 @@ TEXTS = [
     "I saw the fish on the mat.", "you liked an apple", "the dog ate a house", "a cat found some bread .",
     "my friend can't have it, didn't he?", "the fish was what I saw on the mat", "He said: 12 dogs' bread (all).",
 ] * 3  # fmt: skip
-KINDS = ("bart", "t5", "gpt2", "llama")
+KINDS = ("bart", "t5", "marian", "gpt2", "llama")
+FOREIGN = ["Ich sah den Fisch auf der Matte.", "du mochtest einen Apfel", "der Hund fraß ein Haus", "wer weiß es?"] * 3
 
 
 def byte_level(specials: list[str], bos: bool) -> Tokenizer:
@@ -46,6 +50,29 @@ def unigram() -> Tokenizer:
     return tokenizer
 
 
+def sentencepieces(folder: Path) -> Any:
+    """A Marian tokenizer: a sentencepiece file for each language, and one list of ids."""
+    import sentencepiece
+    import transformers as hf
+
+    folder.mkdir(parents=True, exist_ok=True)
+    ids = {"</s>": 0, "<unk>": 1}
+    for name, texts in (("source", [*FOREIGN, *TEXTS]), ("target", [*TEXTS, *ascii_letters, "<>/_:;0123456789-"])):
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(texts), model_prefix=str(folder / name), vocab_size=110, hard_vocab_limit=False,
+            character_coverage=1.0, minloglevel=2,
+        )  # fmt: skip
+        (folder / f"{name}.model").rename(folder / f"{name}.spm")
+        (folder / f"{name}.vocab").unlink()
+        pieces = sentencepiece.SentencePieceProcessor(model_file=str(folder / f"{name}.spm"))
+        for at in range(3, pieces.get_piece_size()):  # after <unk>, <s>, </s>
+            ids.setdefault(pieces.id_to_piece(at), len(ids))
+    ids["<pad>"] = len(ids)
+    (folder / "vocab.json").write_text(json.dumps(ids))
+    with warnings.catch_warnings(action="ignore"):
+        return hf.MarianTokenizer(*(str(folder / name) for name in ("source.spm", "target.spm", "vocab.json")))
+
+
 def make_base(folder: Path, kind: str, seed: int = 0) -> Path:
     """A random model of that kind, saved."""
     import transformers as hf
@@ -68,6 +95,16 @@ def make_base(folder: Path, kind: str, seed: int = 0) -> Path:
             num_heads=4, relative_attention_num_buckets=8, relative_attention_max_distance=16,
             pad_token_id=0, eos_token_id=1, decoder_start_token_id=0,
         ))  # fmt: skip
+    elif kind == "marian":
+        slow = sentencepieces(folder)
+        slow.save_pretrained(folder)
+        pad = slow.pad_token_id
+        model = hf.MarianMTModel(hf.MarianConfig(
+            vocab_size=pad + 1, d_model=32, encoder_layers=1, decoder_layers=2, encoder_ffn_dim=48, decoder_ffn_dim=48,
+            encoder_attention_heads=4, decoder_attention_heads=4, max_position_embeddings=128, pad_token_id=pad,
+            eos_token_id=0, decoder_start_token_id=pad, forced_eos_token_id=None,
+        ))  # fmt: skip
+        tokens = None
     elif kind == "gpt2":
         tokens = byte_level(["<|endoftext|>"], bos=False)
         settings = {"eos_token": "<|endoftext|>", "bos_token": "<|endoftext|>"}
@@ -89,5 +126,6 @@ def make_base(folder: Path, kind: str, seed: int = 0) -> Path:
             if weight.dim() > 1:
                 weight.mul_(3.0)
     model.save_pretrained(folder)
-    hf.PreTrainedTokenizerFast(tokenizer_object=tokens, **settings).save_pretrained(folder)
+    if tokens is not None:
+        hf.PreTrainedTokenizerFast(tokenizer_object=tokens, **settings).save_pretrained(folder)
     return folder

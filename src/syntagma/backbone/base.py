@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import hashlib
 import re
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import torch
+from tokenizers import Tokenizer
 from torch import Tensor, nn
 
 from syntagma.backbone.errors import BackboneError
+from syntagma.backbone.sentencepieces import read_sentencepiece
 from syntagma.errors import MissingExtra, Place
 from syntagma.levels import TOP
 from syntagma.model.config import Architecture, ModelConfig
@@ -37,6 +40,10 @@ class Base:
     kind: Kind
     model: Any
     tokenizer: Any
+    pieces: Tokenizer
+    """How the tokenizer takes text apart."""
+    source_pieces: Tokenizer | None
+    """How it takes a source apart, where that is in another language and it makes a difference."""
     fingerprint: str
     """The same for equal weights."""
 
@@ -49,14 +56,13 @@ def load_base(name: str) -> Base:
     where, options = locate(name)
     shape = _load(name, transformers.AutoConfig, where, options)
     kind = kind_of(name, shape)
-    tokenizer = _load(name, transformers.AutoTokenizer, where, options)
-    if getattr(tokenizer, "backend_tokenizer", None) is None:
-        raise BackboneError(
-            f"the tokenizer of {name!r} has no tokenizer.json form", remedy="use a model with a fast tokenizer"
-        )
+    with warnings.catch_warnings():  # Marian's names a package that it does not use
+        warnings.filterwarnings("ignore", message=".*sacremoses")
+        tokenizer = _load(name, transformers.AutoTokenizer, where, options)
+    pieces, source_pieces = _pieces(name, tokenizer)
     maker = transformers.AutoModelForSeq2SeqLM if kind == "encoder-decoder" else transformers.AutoModelForCausalLM
     model = _load(name, maker, where, options | {"dtype": torch.float32}).eval()
-    return Base(name, kind, model, tokenizer, fingerprint(model))
+    return Base(name, kind, model, tokenizer, pieces, source_pieces, fingerprint(model))
 
 
 def locate(name: str) -> tuple[str, dict[str, Any]]:
@@ -86,6 +92,18 @@ def _load(name: str, maker: Any, where: str, options: dict[str, Any]) -> Any:
             raise BackboneError(f"it cannot be loaded ({reason})", Place(name), "check the folder's files") from None
         what = f"{name!r} is no folder here, and it cannot be fetched from the hub ({reason})"
         raise BackboneError(what, remedy="give the folder of a copy made where there is a network") from None
+
+
+def _pieces(name: str, tokenizer: Any) -> tuple[Tokenizer, Tokenizer | None]:
+    """How a tokenizer takes text apart, and how sources, where that is different."""
+    if getattr(tokenizer, "backend_tokenizer", None) is not None:
+        return tokenizer.backend_tokenizer, None
+    files = getattr(tokenizer, "spm_files", None)
+    if files is None or getattr(tokenizer, "separate_vocabs", False):
+        what = "has ids of its own for each language" if files else "has no tokenizer.json form"
+        raise BackboneError(f"the tokenizer of {name!r} {what}", remedy="use a model such as BART or T5")
+    source, target = (read_sentencepiece(file, tokenizer.get_vocab(), tokenizer.unk_token) for file in files)
+    return target, source
 
 
 def kind_of(name: str, shape: Any) -> Kind:
@@ -148,10 +166,11 @@ def adapt(
         taken.get("pad", pad or 0), taken.get("start", start or 0), end, taken["sep"], taken["part"],
         {name: taken[name] for name in (TOP.name, *labels)},
     )  # fmt: skip
-    added = tokenizer.backend_tokenizer.get_added_tokens_decoder()
+    added = tokenizer.added_tokens_decoder
     hidden = {*tokenizer.all_special_ids, *unused, *(at for at, token in added.items() if token.special)}
     size = rows + len(new)
-    vocabulary = PretrainedVocabulary.adapt(tokenizer.backend_tokenizer.to_str(), controls, size, hidden)
+    source = None if base.source_pieces is None else base.source_pieces.to_str()
+    vocabulary = PretrainedVocabulary.adapt(base.pieces.to_str(), controls, size, hidden, source)
     prefix = tuple(_prefix(tokenizer))
     own = positions(base.kind, shape, len(prefix))
     if max_positions is not None and max_positions > own:

@@ -79,8 +79,11 @@ def _export_backbone(network: Backbone, folder: Path, weights: Weights) -> None:
     if not isinstance(network, EncoderDecoder) or kind not in loaders._MODEL_LOADERS:
         what = f"CTranslate2 cannot hold this backbone ({kind}) under the structural search"
         raise BackboneError(what, remedy="export an encoder-decoder such as BART, or generate with torch")
-    if kind == "BartConfig" and not hasattr(network.model.config, "normalize_before"):
-        network.model.config.normalize_before = False  # what the converter expects of older configurations
+    shape = network.model.config
+    if kind == "MarianConfig":  # its own loader leaves out the last token; we have added some after that
+        kind, shape.normalize_embedding = "BartConfig", False
+    if kind == "BartConfig" and not hasattr(shape, "normalize_before"):
+        shape.normalize_before = False  # what the converter expects of older configurations
     spec = loaders._MODEL_LOADERS[kind].get_model_spec(network.model)
     register_ids(spec, network.config)
     spec.validate()

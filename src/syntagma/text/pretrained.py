@@ -51,8 +51,9 @@ class Controls:
 class PretrainedVocabulary:
     """A pretrained tokenizer that serves wherever `Subwords` does."""
 
-    def __init__(self, tokenizer: Tokenizer, controls: Controls, size: int) -> None:
+    def __init__(self, tokenizer: Tokenizer, controls: Controls, size: int, source: Tokenizer | None = None) -> None:
         self._tokenizer = tokenizer
+        self._source = source
         self.controls = controls
         self.size = size
         self.labels: tuple[str, ...] = tuple(name for name in controls.labels if name != TOP.name)
@@ -67,11 +68,17 @@ class PretrainedVocabulary:
     # -- making, saving, loading
 
     @staticmethod
-    def adapt(tokenizer: str, controls: Controls, size: int, hidden: Collection[int] = ()) -> PretrainedVocabulary:
-        """From a `tokenizer.json` of the library; the entries `hidden` (and the controls) are never text."""
-        values = json.loads(tokenizer)
-        hide(values, {*hidden, *controls.ids})
-        return PretrainedVocabulary(Tokenizer.from_str(json.dumps(values)), controls, size)
+    def adapt(
+        tokenizer: str, controls: Controls, size: int, hidden: Collection[int] = (), source: str | None = None
+    ) -> PretrainedVocabulary:
+        """From a `tokenizer.json` of the library, and another for sources where they have one of their own; the entries
+        `hidden` (and the controls) are never text.
+        """
+        values = [json.loads(text) for text in (tokenizer, source) if text is not None]
+        for one in values:
+            hide(one, {*hidden, *controls.ids})
+        made, *sources = (Tokenizer.from_str(json.dumps(one)) for one in values)
+        return PretrainedVocabulary(made, controls, size, *sources)
 
     def save(self, path: str | Path) -> None:
         """Write `tokenizer.json`, which says its kind."""
@@ -83,11 +90,13 @@ class PretrainedVocabulary:
     def from_values(values: dict[str, Any]) -> PretrainedVocabulary:
         """From what `save` wrote."""
         tokenizer = Tokenizer.from_str(json.dumps(values["tokenizer"]))
-        return PretrainedVocabulary(tokenizer, Controls(**values["controls"]), values["size"])
+        source = Tokenizer.from_str(json.dumps(values["source"])) if "source" in values else None
+        return PretrainedVocabulary(tokenizer, Controls(**values["controls"]), values["size"], source)
 
     def _values(self) -> dict[str, Any]:
         inner = json.loads(self._tokenizer.to_str())
-        return {"kind": KIND, "size": self.size, "controls": asdict(self.controls), "tokenizer": inner}
+        values = {"kind": KIND, "size": self.size, "controls": asdict(self.controls), "tokenizer": inner}
+        return values if self._source is None else values | {"source": json.loads(self._source.to_str())}
 
     @property
     def fingerprint(self) -> str:
@@ -98,8 +107,10 @@ class PretrainedVocabulary:
     # -- text
 
     def encode(self, text: str | Sentence) -> list[int]:
-        """The ids of a text; `decode` gives it back where the tokenizer loses nothing."""
-        return list(self._run(f" {text}"))
+        """The ids of a text as a source; `decode` gives it back where the tokenizer loses nothing and is also that of
+        targets.
+        """
+        return list(self._run(f" {text}")) if self._source is None else list(_ids(self._source, f" {text}"))
 
     def encode_words(self, words: Sequence[Word]) -> list[tuple[int, ...]]:
         """The ids of each word alone; those of a text may differ where words lean on one another."""
@@ -122,11 +133,7 @@ class PretrainedVocabulary:
         """The ids of a stretch of text."""
         known = self._known.get(text)
         if known is None:
-            try:
-                known = tuple(self._tokenizer.encode(text, add_special_tokens=False).ids)
-            except (UnicodeEncodeError, TypeError):
-                what = f"{text.strip()!r} holds half a surrogate pair, which is no text"
-                raise InputError(what, remedy="save the text as UTF-8") from None
+            known = _ids(self._tokenizer, text)
             if len(self._known) < _MOST_REMEMBERED:
                 self._known[text] = known
         return known
@@ -196,6 +203,14 @@ class PretrainedVocabulary:
             elif control in self._label_of:
                 tokens.append(self._label_of[control])
         return tokens
+
+
+def _ids(tokenizer: Tokenizer, text: str) -> tuple[int, ...]:
+    try:
+        return tuple(tokenizer.encode(text, add_special_tokens=False).ids)
+    except (UnicodeEncodeError, TypeError):
+        what = f"{text.strip()!r} holds half a surrogate pair, which is no text"
+        raise InputError(what, remedy="save the text as UTF-8") from None
 
 
 def hide(values: dict[str, Any], hidden: Collection[int]) -> None:
