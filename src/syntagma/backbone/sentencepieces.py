@@ -46,7 +46,7 @@ def read_sentencepiece(path: str | Path, ids: Mapping[str, int], unknown: str) -
 
 def _parse(path: str | Path) -> Any:
     try:
-        from google.protobuf.message import DecodeError
+        from google.protobuf.message import DecodeError  # type: ignore[import-untyped, unused-ignore]
         from sentencepiece import sentencepiece_model_pb2
     except ImportError:
         raise MissingExtra("sentencepiece", "hf", "reading a Marian tokenizer") from None
