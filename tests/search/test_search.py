@@ -150,6 +150,22 @@ class TestWellFormed:
         assert written <= max(tokens, 2 * parts + 1)
 
 
+def test_what_is_finished_leaves_at_once() -> None:
+    """Others go on, and their next depth is not waited for."""
+    generator = random_generator(SUBWORDS, beam=2)
+    engine = Engine(generator.network, generator.grammar)
+    brief = generator.defaults.changed({"max_tokens": 3})
+    sentences = [
+        generator.sentence(number, TEXTS[0], Steering(), generator.defaults if number else brief) for number in range(9)
+    ]
+    sentences[0].levels = 1  # over after its first depth, which the others take longer for
+    engine.enter(sentences)
+    while not sentences[0].jobs or any(job.grown is None for job in sentences[0].jobs):
+        assert not engine.turn()
+    assert all(job.grown is None for sentence in sentences[1:] for job in sentence.jobs)
+    assert engine.turn() == sentences[:1]
+
+
 def plain_search(generator: Generator, text: str, options: SearchOptions) -> list[tuple[list[int], float]]:
     """Algorithms 1 and 2 as the paper writes them: one context at a time, nothing shared, nothing pruned."""
     network, config = generator.network, generator.network.config
