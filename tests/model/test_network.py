@@ -90,7 +90,6 @@ class TestSize:
             ({"heads": 5}, "heads"),
             ({"dropout": 1.0}, "dropout"),
             ({"widht": 3}, "did you mean 'width'"),
-            ({"informed": True, "architecture": "concat"}, "context encoder, which concat has not"),
         ):
             with pytest.raises(ConfigError, match=what):
                 preset("tiny", 60, **changes)
@@ -111,26 +110,6 @@ class TestScores:
                 steps = stepwise(net, one)
                 assert whole.tokens == len(steps)
                 assert whole.nll.item() == pytest.approx(-sum(steps), abs=1e-4)
-
-    def test_an_informed_context_encoder_reads_its_own_source(self) -> None:
-        plain, net = network(config(**EXTRAS)), network(config(informed=True, **EXTRAS))
-        net.load_state_dict(plain.state_dict(), strict=False)
-        examples = [example(seed) for seed in range(5)]
-        with torch.inference_mode():
-            batch = make_batch(examples, net.config)
-            assert torch.equal(net.token_scores(batch), plain.token_scores(batch))  # it begins as if it were not
-            assert net.context_encoder is not None
-            for attention in net.context_encoder.source_attentions:
-                torch.nn.init.normal_(attention.output.weight)
-            assert not torch.allclose(net.token_scores(batch), plain.token_scores(batch), atol=1e-2)
-            steps = [sum(stepwise(net, one)) for one in examples]
-            assert net.token_scores(batch).sum(dim=1).tolist() == pytest.approx(steps, abs=1e-4)
-            # Contexts of several sources, opened together.
-            encoded = [net.encode(torch.tensor([[*one.source, net.config.end]])) for one in examples]
-            contexts = stack_contexts([mark_levels(one.levels, net.config)[:1] for one in examples], net.config)
-            state = net.open(type(encoded[0]).stack(encoded, net.config.pad), torch.arange(5), contexts)
-            first = net.step(state, torch.full((5,), net.config.start)).log_probabilities()[:, PART]
-            assert first.tolist() == pytest.approx([stepwise(net, one)[0] for one in examples], abs=1e-4)
 
     @given(st.lists(st.integers(0, 10_000), min_size=1, max_size=6), st.sampled_from(ARCHITECTURES))
     @settings(max_examples=25)

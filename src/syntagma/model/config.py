@@ -43,8 +43,6 @@ class ModelConfig(Settings):
     """A pointer into the source beside the output layer."""
     slots: bool = False
     """Embeddings that tie the k-th open label of the context to the k-th part of the infill."""
-    informed: bool = False
-    """A context encoder that attends to the source too, so that an open label knows what it stands for."""
     history: bool = False
     """Embeddings of each context token's parent label and depth of birth."""
     max_slots: int = 64
@@ -78,9 +76,6 @@ class ModelConfig(Settings):
             raise ConfigError(f"a dropout of {self.dropout} makes no sense", remedy="give a share from 0 up to 1")
         if self.architecture == "extra-encoder" and self.context_layers < 1:
             raise ConfigError("the extra encoder has no layers", remedy="give context_layers of at least 1")
-        if self.informed and self.architecture != "extra-encoder":
-            what = f"'informed' is for the context encoder, which {self.architecture} has not"
-            raise ConfigError(what, remedy="leave it out, or choose architecture=extra-encoder")
 
     @property
     def guided(self) -> bool:

@@ -8,7 +8,6 @@ negative where not.
 from __future__ import annotations
 
 import math
-from itertools import zip_longest
 from typing import NamedTuple
 
 import torch
@@ -111,49 +110,31 @@ class FeedForwardBlock(Block):
 
 
 class EncoderLayer(nn.Module):
-    """Self-attention, attention to the source where the layer is informed, and feed-forward."""
+    """Self-attention and feed-forward."""
 
-    def __init__(self, config: ModelConfig, informed: bool = False) -> None:
+    def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.self_attention = AttentionBlock(config)
-        self.source_attention = AttentionBlock(config) if informed else None
         self.feed_forward = FeedForwardBlock(config)
 
-    def forward(
-        self, states: Tensor, mask: Tensor | None, source: Memory | None = None, source_mask: Tensor | None = None
-    ) -> Tensor:
-        """States [B, L, W] under mask [B, 1, L or 1, L]; `source` and its mask [B, 1, 1, S] are for informed layers."""
-        states = self.self_attention.to_self(states, mask)
-        if self.source_attention is not None and source is not None:
-            states = self.source_attention.to_memory(states, source, source_mask)
-        done: Tensor = self.feed_forward(states)
+    def forward(self, states: Tensor, mask: Tensor | None) -> Tensor:
+        """States [B, L, W] under mask [B, 1, L or 1, L]."""
+        done: Tensor = self.feed_forward(self.self_attention.to_self(states, mask))
         return done
 
 
 class Encoder(nn.Module):
     """A stack of encoder layers; with norms first there is one more at the end."""
 
-    def __init__(self, config: ModelConfig, layers: int, informed: bool = False) -> None:
+    def __init__(self, config: ModelConfig, layers: int) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(EncoderLayer(config, informed) for _ in range(layers))
+        self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(layers))
         self.norm = nn.LayerNorm(config.width) if config.norm == "pre" else nn.Identity()
 
-    @property
-    def source_attentions(self) -> list[Attention]:
-        """Of its informed layers."""
-        blocks = (layer.source_attention for layer in self.layers)
-        return [block.attention for block in blocks if isinstance(block, AttentionBlock)]
-
-    def forward(
-        self,
-        states: Tensor,
-        mask: Tensor | None,
-        sources: tuple[Memory, ...] = (),
-        source_mask: Tensor | None = None,
-    ) -> Tensor:
-        """States [B, L, W] -> [B, L, W]; informed layers read a memory each."""
-        for layer, source in zip_longest(self.layers, sources):
-            states = layer(states, mask, source, source_mask)
+    def forward(self, states: Tensor, mask: Tensor | None) -> Tensor:
+        """States [B, L, W] -> [B, L, W]."""
+        for layer in self.layers:
+            states = layer(states, mask)
         done: Tensor = self.norm(states)
         return done
 

@@ -43,23 +43,17 @@ class Scores(NamedTuple):
 
 @dataclass(frozen=True)
 class Encoded:
-    """Sources encoded once: ids [B, S], states [B, S, W], and keys and values for each layer of the decoder, and of an
-    informed context encoder.
-    """
+    """Sources encoded once: ids [B, S], states [B, S, W], and keys and values for each decoder layer."""
 
     ids: Tensor
     states: Tensor
     memories: tuple[Memory, ...]
-    for_contexts: tuple[Memory, ...] = ()
 
     def row(self, number: int, size: int) -> Encoded:
         """One source of that length alone."""
         at = slice(number, number + 1)
-        memories, for_contexts = (
-            tuple(Memory(one.keys[at, :, :size], one.values[at, :, :size]) for one in layers)
-            for layers in (self.memories, self.for_contexts)
-        )
-        return Encoded(self.ids[at, :size], self.states[at, :size], memories, for_contexts)
+        memories = tuple(Memory(m.keys[at, :, :size], m.values[at, :, :size]) for m in self.memories)
+        return Encoded(self.ids[at, :size], self.states[at, :size], memories)
 
     @staticmethod
     def stack(rows: Sequence[Encoded], pad: int) -> Encoded:
@@ -70,7 +64,6 @@ class Encoded:
             join_padded([row.ids for row in rows], 1, pad),
             join_padded([row.states for row in rows], 1),
             join_memories([row.memories for row in rows]),
-            join_memories([row.for_contexts for row in rows]),
         )
 
 
@@ -84,7 +77,7 @@ class Network(nn.Module):
         self.positions = Positions(config)
         self.source_encoder = Encoder(config, config.source_layers)
         self.context_encoder = (
-            Encoder(config, config.context_layers, config.informed) if config.architecture == "extra-encoder" else None
+            Encoder(config, config.context_layers) if config.architecture == "extra-encoder" else None
         )
         self.decoder = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder_layers))
         self.decoder_norm = nn.LayerNorm(config.width) if config.norm == "pre" else nn.Identity()
@@ -93,8 +86,6 @@ class Network(nn.Module):
         self.birth = nn.Embedding(config.max_slots, config.width, padding_idx=0) if config.history else None
         self.copy = CopyHead(config.width) if config.copy else None
         self.apply(_initialise)
-        for attention in self.context_encoder.source_attentions if self.context_encoder is not None else ():
-            nn.init.zeros_(attention.output.weight)  # it begins as if it were not informed
 
     @property
     def layers(self) -> list[DecoderLayer]:
@@ -150,7 +141,7 @@ class Network(nn.Module):
         context_mask: Tensor | None = None
         if self.config.attends_to_context:
             assert batch.contexts is not None
-            context_states = self._encode_contexts(batch.contexts, encoded.for_contexts, source_mask)
+            context_states = self._encode_contexts(batch.contexts)
             context_mask = _additive(batch.level[:, None, :, None] == batch.contexts.level[:, None, None, :])
         for layer, memory in zip(self.layers, encoded.memories, strict=True):
             states = layer.self_attention.to_self(states, self_mask)
@@ -169,12 +160,8 @@ class Network(nn.Module):
         seen = source != self.config.pad
         places = (seen.cumsum(dim=1) - 1).clamp(min=0)
         states = self.source_encoder(self._embed(source, places), _additive(seen[:, None, None, :]))
-        informed = self.context_encoder.source_attentions if self.context_encoder is not None else ()
         return Encoded(
-            source,
-            states,
-            tuple(layer.source_attention.attention.remember(states) for layer in self.layers),
-            tuple(attention.remember(states) for attention in informed),
+            source, states, tuple(layer.source_attention.attention.remember(states) for layer in self.layers)
         )
 
     def open(self, encoded: Encoded, rows: Tensor, contexts: Contexts | None) -> DecoderState:
@@ -185,11 +172,9 @@ class Network(nn.Module):
             encoded = self.encode(join_source(encoded.ids[rows], contexts.ids, config))
             rows = torch.arange(len(rows), device=rows.device)
         context_shelf = None
-        source_mask = _additive((encoded.ids != config.pad)[:, None, None, :])
         if config.attends_to_context:
             assert contexts is not None
-            read = tuple(memory.select(rows) for memory in encoded.for_contexts)
-            states = self._encode_contexts(contexts, read, source_mask[rows])
+            states = self._encode_contexts(contexts)
             memories = tuple(
                 layer.context_attention.attention.remember(states)
                 for layer in self.layers
@@ -197,8 +182,9 @@ class Network(nn.Module):
             )
             mask = _additive((contexts.level > 0)[:, None, None, :])
             context_shelf = Shelf.of(memories, mask, torch.arange(len(rows), device=rows.device))
+        mask = _additive((encoded.ids != config.pad)[:, None, None, :])
         copy_keys = None if self.copy is None else self.copy.key(encoded.states)
-        sources = Shelf.of(encoded.memories, source_mask, rows)
+        sources = Shelf.of(encoded.memories, mask, rows)
         return DecoderState.begin(config, sources, context_shelf, encoded.ids, copy_keys)
 
     def step(self, state: DecoderState, tokens: Tensor) -> Scores:
@@ -236,8 +222,8 @@ class Network(nn.Module):
             states = states + self.slot(slots)
         return F.dropout(states, self.config.dropout, self.training)
 
-    def _encode_contexts(self, contexts: Contexts, sources: tuple[Memory, ...], source_mask: Tensor) -> Tensor:
-        """States [B, C, W] of contexts; each token sees its own level only, and of its source what is given for it."""
+    def _encode_contexts(self, contexts: Contexts) -> Tensor:
+        """States [B, C, W] of contexts; each token sees its own level only."""
         states = self.embedding(contexts.ids) * self.config.width**0.5 + self.positions(contexts.place)
         if self.slot is not None:
             states = states + self.slot(contexts.slot)
@@ -246,7 +232,7 @@ class Network(nn.Module):
         states = F.dropout(states, self.config.dropout, self.training)
         mask = _additive(contexts.level[:, None, :, None] == contexts.level[:, None, None, :])
         encoder = self.context_encoder if self.context_encoder is not None else self.source_encoder
-        done: Tensor = encoder(states, mask, sources, source_mask)
+        done: Tensor = encoder(states, mask)
         return done
 
     def _logits(self, hidden: Tensor) -> Tensor:

@@ -77,9 +77,7 @@ def _network(config: TrainConfig, corpus: Corpus) -> Network:
     try:
         if start.subwords.fingerprint != corpus.fingerprint:
             weights["embedding.weight"] = _same_pieces(start, corpus, network)
-        absent = network.load_state_dict(weights, strict=False)  # what the model has not begins as it was made
-        if absent.unexpected_keys:
-            raise RuntimeError
+        network.load_state_dict(weights)
     except RuntimeError:
         what = f"the settings make another network than the model {config.init} is"
         raise ConfigError(what, remedy="leave out the settings that change its shape") from None
