@@ -6,34 +6,74 @@ with the same vocabulary, and the dev and test pairs as they were.  Both steps g
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from torch import Tensor
+
 from syntagma.corpus import Corpus, Options, prepare
 from syntagma.corpus.options import Input
+from syntagma.corpus.store import Split
 from syntagma.errors import ConfigError, InputError, Place, SyntagmaError
 from syntagma.files import write_whole
 from syntagma.search import Generator
+from syntagma.search.spread import CHUNK, Found, Work, spread
 
 PAIRS = "pairs"
 """The folder inside the result where the teacher's pairs are written."""
 
 
+@dataclass(frozen=True)
+class Teacher:
+    """The work that a teacher does with sources, and a teacher at hand."""
+
+    work: Work
+    generator: Generator
+
+    @staticmethod
+    def load(name: str, beam: int | None = None, score: str | None = None, batch: int = 64) -> Teacher:
+        """The model of that name, with the beam that it shall use."""
+        given = {key: value for key, value in (("beam", beam), ("score", score)) if value is not None}
+        generator = Generator.from_pretrained(name)
+        generator.defaults = generator.defaults.changed(given)
+        return Teacher(Work(name, given, batch=batch), generator)
+
+    def write(self, sources: Iterable[str], workers: int) -> Iterator[Found]:
+        """What it makes of each source, in their order."""
+        if workers == 1:
+            return self.generator.stream(sources, batch=self.work.batch)
+        return spread(self.work, sources, workers=workers)
+
+    @property
+    def fingerprint(self) -> str:
+        """The same for equal weights, vocabularies and searches."""
+        digest = hashlib.sha256(f"{self.generator.vocabulary.fingerprint} {self.generator.defaults}".encode())
+        weights: dict[str, Tensor] = getattr(self.generator.network, "state_dict", dict)()
+        for name, weight in sorted(weights.items()):
+            digest.update(name.encode())
+            digest.update(weight.detach().cpu().contiguous().numpy().data)
+        return digest.hexdigest()[:16]
+
+
 def distill(
-    teacher: Generator,
+    teacher: Teacher,
     corpus: Corpus,
     out: Path,
     *,
-    batch: int = 32,
     workers: int | None = None,
     told: Callable[[int, int], None] = lambda done, total: None,
 ) -> Corpus:
     """A corpus of the teacher's outputs in `out`; `told` hears how many sources are done, of how many."""
+    split = corpus.split("train")
     pairs = out.with_name(out.name + "." + PAIRS)
     pairs.mkdir(parents=True, exist_ok=True)
     _check_same_run(pairs, teacher, corpus)
-    _write_targets(teacher, corpus, pairs / "train.tsv", batch, told)
+    spread_over = workers or min(os.cpu_count() or 1, max(1, len(split) // (2 * CHUNK)))
+    _write_targets(teacher, split, pairs / "train.tsv", spread_over, told)
     inputs = [Input(str(pairs / "train.tsv"))]
     for name in ("dev", "test"):
         if name in corpus.splits:
@@ -54,9 +94,9 @@ def distill(
     return prepare(options, out, workers=workers)
 
 
-def _check_same_run(pairs: Path, teacher: Generator, corpus: Corpus) -> None:
+def _check_same_run(pairs: Path, teacher: Teacher, corpus: Corpus) -> None:
     """Refuse to mix the outputs of two teachers or two searches in one file."""
-    mine = f"{teacher.vocabulary.fingerprint} {corpus.fingerprint} {len(corpus.split('train'))} {teacher.defaults}\n"
+    mine = f"{teacher.fingerprint} {corpus.fingerprint} {len(corpus.split('train'))}\n"
     note = pairs / "run.txt"
     if note.exists():
         if note.read_text(encoding="utf-8") != mine:
@@ -67,15 +107,12 @@ def _check_same_run(pairs: Path, teacher: Generator, corpus: Corpus) -> None:
         stream.write(mine)
 
 
-def _write_targets(
-    teacher: Generator, corpus: Corpus, path: Path, batch: int, told: Callable[[int, int], None]
-) -> None:
+def _write_targets(teacher: Teacher, split: Split, path: Path, workers: int, told: Callable[[int, int], None]) -> None:
     """A line `source<TAB>output` for each training pair, in order; goes on after the last whole line."""
     if path.exists():
         return
     part = path.with_suffix(".part")
     done = _whole_lines(part)
-    split = corpus.split("train")
     sources: list[str] = []
 
     def waiting() -> Iterator[str]:
@@ -84,7 +121,7 @@ def _write_targets(
             yield pair.source
 
     with open(part, "ab") as stream:
-        for number, found in enumerate(teacher.stream(waiting(), batch=batch), done + 1):
+        for number, found in enumerate(teacher.write(waiting(), workers), done + 1):
             source = sources.pop(0)
             text = "" if isinstance(found, SyntagmaError) or not found else " ".join(found[0].text.split())
             stream.write(f"{source}\t{text}\n".encode())  # an empty target is a reject of `prepare`, with its line
@@ -112,14 +149,6 @@ def _copy_split(corpus: Corpus, name: str, path: Path) -> None:
     with write_whole(path) as stream:
         for pair in corpus.split(name):
             stream.write(f"{pair.source}\t{pair.target}\n")
-
-
-def teacher_for(name: str, beam: int | None, score: str | None) -> Generator:
-    """The teacher model, with the beam that it shall use."""
-    generator = Generator.from_pretrained(name)
-    given = {"beam": beam, "score": score}
-    generator.defaults = generator.defaults.changed({key: value for key, value in given.items() if value is not None})
-    return generator
 
 
 def check_output(out: Path, corpus: Path) -> None:

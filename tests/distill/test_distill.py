@@ -5,11 +5,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
 
 from search_models import random_model
 from syntagma.corpus import Corpus, Options, prepare
 from syntagma.corpus.options import Input
-from syntagma.distillation import distill, teacher_for
+from syntagma.distillation import Teacher, distill
 from syntagma.errors import SyntagmaError
 from syntagma.model.storage import save_pretrained
 
@@ -48,9 +49,9 @@ def test_the_teachers_outputs_become_a_corpus_and_a_stop_costs_nothing(
     made = Corpus.open(tmp_path / "student")
     assert made.fingerprint == corpus.fingerprint
     assert [pair.target for pair in made.split("dev")] == [pair.target for pair in corpus.split("dev")]
-    expected = [found[0].text for found in teacher_for(str(teacher), None, None).stream(
-        [pair.source for pair in corpus.split("train")]
-    ) if isinstance(found, list)]  # fmt: skip
+    loaded = Teacher.load(str(teacher))
+    sources = [pair.source for pair in corpus.split("train")]
+    expected = [found[0].text for found in loaded.generator.stream(sources) if isinstance(found, list)]
     lines = (tmp_path / "student.pairs" / "train.tsv").read_text().splitlines()
     assert [line.split("\t")[1] for line in lines] == [" ".join(text.split()) for text in expected]
 
@@ -58,12 +59,15 @@ def test_the_teachers_outputs_become_a_corpus_and_a_stop_costs_nothing(
     again.mkdir()
     (again / "run.txt").write_text((tmp_path / "student.pairs" / "run.txt").read_text())
     (again / "train.part").write_text("\n".join(lines[:7]) + "\n" + lines[7][:3])
-    distill(teacher_for(str(teacher), None, None), corpus, tmp_path / "again", workers=1)
+    distill(loaded, corpus, tmp_path / "again", workers=2)
     assert (again / "train.tsv").read_text() == "\n".join(lines) + "\n"
 
 
 def test_two_teachers_do_not_mix(corpus: Corpus, teacher: Path, tmp_path: Path) -> None:
-    (tmp_path / "out.pairs").mkdir()
-    (tmp_path / "out.pairs" / "run.txt").write_text("another\n")
-    with pytest.raises(SyntagmaError, match="another teacher, corpus or search"):
-        distill(teacher_for(str(teacher), None, None), corpus, tmp_path / "out")
+    distill(Teacher.load(str(teacher)), corpus, tmp_path / "out", workers=1)
+    other = Teacher.load(str(teacher))
+    with torch.no_grad():
+        next(iter(other.generator.network.parameters())).add_(1.0)  # type: ignore[attr-defined]
+    for mixed in (other, Teacher.load(str(teacher), beam=3)):
+        with pytest.raises(SyntagmaError, match="another teacher, corpus or search"):
+            distill(mixed, corpus, tmp_path / "out")

@@ -22,12 +22,14 @@ def distill(
     ],
     beam: Annotated[int | None, typer.Option(min=1, help="The teacher's beam.  [default: the model's, 5]")] = None,
     score: Annotated[str | None, typer.Option(help="sum or mean of log-probabilities.")] = None,
-    batch: Annotated[int, typer.Option("--batch-size", min=1, help="Sources searched at once.")] = 32,
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes that parse the result.")] = None,
+    batch: Annotated[int, typer.Option("--batch-size", min=1, help="Sources searched at once.")] = 64,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes that translate and parse.  [default: all cores]")
+    ] = None,
 ) -> None:
     """Make a corpus for sequence-level distillation: a teacher model writes the targets of the training sources."""
     from syntagma.corpus import Corpus
-    from syntagma.distillation import check_output, teacher_for
+    from syntagma.distillation import Teacher, check_output
     from syntagma.distillation import distill as run
 
     check_output(out, data)
@@ -35,5 +37,6 @@ def distill(
     def told(done: int, total: int) -> None:
         print(f"syntagma: the teacher has written {done:,} of {total:,} targets", file=sys.stderr)
 
-    corpus = run(teacher_for(teacher, beam, score), Corpus.open(data), out, batch=batch, workers=workers, told=told)
+    loaded = Teacher.load(teacher, beam, score, batch)
+    corpus = run(loaded, Corpus.open(data), out, workers=workers, told=told)
     print(f"syntagma: {len(corpus.split('train')):,} training pairs in {out}", file=sys.stderr)
