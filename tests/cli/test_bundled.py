@@ -8,6 +8,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from syntagma.hub import find_folder
 from syntagma.search import Generator
 from syntagma.template import Template
@@ -40,8 +42,14 @@ def test_paraphrases_can_be_steered(syntagma: Run) -> None:
     assert best.levels[2].startswith("<NP> <VP>")
 
 
-def test_the_model_is_small_and_described() -> None:
-    folder = find_folder("paraphrase-en", "model", "model")
+def test_translate(syntagma: Run) -> None:
+    found = syntagma("translate", "Ich habe keine Zeit.", "Das ist mein Buch.").stdout.splitlines()
+    assert found == ["I don't have time.", "This is my book."]
+
+
+@pytest.mark.parametrize("name", ["paraphrase-en", "translate-de-en"])
+def test_models_are_small_and_described(name: str) -> None:
+    folder = find_folder(name, "model", "model")
     assert sum(file.stat().st_size for file in folder.iterdir()) < 30_000_000
     card = (folder / "README.md").read_text(encoding="utf-8")
     for heading in ("## Data and licences", "## Figures", "## How it was trained", "## Examples", "## Limits"):
