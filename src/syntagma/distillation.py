@@ -6,25 +6,22 @@ with the same vocabulary, and the dev and test pairs as they were.  Both steps g
 
 from __future__ import annotations
 
-import hashlib
-import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-
-from torch import Tensor
 
 from syntagma.corpus import Corpus, Options, prepare
 from syntagma.corpus.options import Input
 from syntagma.corpus.store import Split
 from syntagma.errors import ConfigError, InputError, Place, SyntagmaError
 from syntagma.files import write_whole
+from syntagma.model.storage import hash_weights
 from syntagma.search import Generator
-from syntagma.search.spread import CHUNK, Found, Work, spread
+from syntagma.search.spread import Found, Work, processes_for, spread
 
 PAIRS = "pairs"
-"""The folder inside the result where the teacher's pairs are written."""
+"""What the folder beside the result is called where the teacher's pairs are written."""
 
 
 @dataclass(frozen=True)
@@ -50,13 +47,9 @@ class Teacher:
 
     @property
     def fingerprint(self) -> str:
-        """The same for equal weights, vocabularies and searches."""
-        digest = hashlib.sha256(f"{self.generator.vocabulary.fingerprint} {self.generator.defaults}".encode())
-        weights: dict[str, Tensor] = getattr(self.generator.network, "state_dict", dict)()
-        for name, weight in sorted(weights.items()):
-            digest.update(name.encode())
-            digest.update(weight.detach().cpu().contiguous().numpy().data)
-        return digest.hexdigest()[:16]
+        """The same for equal weights, vocabularies and searches; an exported model's weights are not looked at."""
+        weights = hash_weights(getattr(self.generator.network, "state_dict", dict)())
+        return f"{weights} {self.generator.vocabulary.fingerprint} {self.generator.defaults}"
 
 
 def distill(
@@ -72,8 +65,7 @@ def distill(
     pairs = out.with_name(out.name + "." + PAIRS)
     pairs.mkdir(parents=True, exist_ok=True)
     _check_same_run(pairs, teacher, corpus)
-    spread_over = workers or min(os.cpu_count() or 1, max(1, len(split) // (2 * CHUNK)))
-    _write_targets(teacher, split, pairs / "train.tsv", spread_over, told)
+    _write_targets(teacher, split, pairs / "train.tsv", workers or processes_for(len(split)), told)
     inputs = [Input(str(pairs / "train.tsv"))]
     for name in ("dev", "test"):
         if name in corpus.splits:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import sentencepiece
 import transformers
 
-from backbone.tiny import make_base
-from syntagma.backbone.base import adapt, load_base, locate
+from backbone.tiny import TEXTS, make_base
+from syntagma.backbone.base import _pieces, adapt, load_base, locate
 from syntagma.backbone.errors import BackboneError
 from syntagma.backbone.storage import from_pretrained, make_backbone, save_backbone
 from syntagma.corpus import Corpus
@@ -103,6 +105,17 @@ def test_marian_pieces_are_those_of_sentencepiece(bases: dict[str, Path], copied
     (broken / "target.spm").write_bytes(b"x" * 99)
     with pytest.raises(BackboneError, match="cannot be loaded"):
         load_base(str(broken))
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(TEXTS), model_prefix=str(broken / "bpe"), vocab_size=90, model_type="bpe", minloglevel=2
+    )
+    (broken / "bpe.model").rename(broken / "target.spm")
+    with pytest.raises(BackboneError, match=r"target.spm: it is no unigram model of sentencepiece"):
+        load_base(str(broken))
+    apart = SimpleNamespace(spm_files=["a", "b"], separate_vocabs=True)
+    with pytest.raises(BackboneError, match="the tokenizer of 'm' has ids of its own for each language"):
+        _pieces("m", apart)
+    with pytest.raises(BackboneError, match="the tokenizer of 'm' has no"):
+        _pieces("m", SimpleNamespace())
 
 
 def test_what_is_over_the_positions(corpus: Corpus, bases: dict[str, Path], tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ A base is a folder, a `.gguf` file, or an id on the Hugging Face hub.  Nothing i
 
 from __future__ import annotations
 
-import hashlib
 import re
 import warnings
 from collections.abc import Sequence
@@ -22,6 +21,7 @@ from syntagma.backbone.sentencepieces import read_sentencepiece
 from syntagma.errors import MissingExtra, Place
 from syntagma.levels import TOP
 from syntagma.model.config import Architecture, ModelConfig
+from syntagma.model.storage import hash_weights
 from syntagma.text.pretrained import Controls, PretrainedVocabulary
 
 Kind = Literal["encoder-decoder", "causal"]
@@ -125,11 +125,7 @@ def kind_of(name: str, shape: Any) -> Kind:
 
 def fingerprint(model: nn.Module) -> str:
     """The same for equal weights, however they are stored."""
-    digest = hashlib.sha256()
-    for name, weight in sorted(model.named_parameters()):
-        digest.update(name.encode())
-        digest.update(weight.detach().cpu().contiguous().numpy().data)
-    return digest.hexdigest()[:16]
+    return hash_weights(dict(model.named_parameters()))
 
 
 # -- labels and controls

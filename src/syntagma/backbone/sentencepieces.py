@@ -14,11 +14,10 @@ from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_toke
 
 from syntagma.backbone.errors import BackboneError
 from syntagma.errors import MissingExtra, Place
+from syntagma.text.pretrained import HIDDEN
 
 _UNIGRAM = 1
 _NORMAL = 1
-_FOREIGN = " "
-"""What begins an entry that no text reaches: pieces write a space as `▁`."""
 
 
 def read_sentencepiece(path: str | Path, ids: Mapping[str, int], unknown: str) -> Tokenizer:
@@ -28,12 +27,11 @@ def read_sentencepiece(path: str | Path, ids: Mapping[str, int], unknown: str) -
         what = "it is no unigram model of sentencepiece, and other kinds cannot be used"
         raise BackboneError(what, Place(str(path)), "use a model with a tokenizer.json, such as BART or T5")
     own = {piece.piece: piece.score for piece in model.pieces if piece.type == _NORMAL}
-    entries = [(f"{_FOREIGN}{at}", 0.0) for at in range(max(ids.values()) + 1)]
-    for piece, at in ids.items():
-        entries[at] = (piece, own[piece]) if piece in own else (_FOREIGN + piece, 0.0)
-    # The score of what is unknown lies below the lowest of all, so foreign entries must not be lower than the rest.
+    # What is unknown scores less than the lowest entry, so those that are not its own must not be the lowest.
     highest = max(own.values(), default=0.0)
-    entries = [(piece, highest if piece.startswith(_FOREIGN) else score) for piece, score in entries]
+    entries = [(f"{HIDDEN}{at}", highest) for at in range(max(ids.values()) + 1)]
+    for piece, at in ids.items():
+        entries[at] = (piece, own[piece]) if piece in own else (HIDDEN + piece, highest)
     tokenizer = Tokenizer(models.Unigram(entries, unk_id=ids[unknown], byte_fallback=False))
     steps: list[Any] = [normalizers.Replace(Regex(" {2,}"), " ")]
     if model.normalizer_spec.precompiled_charsmap:
@@ -46,13 +44,9 @@ def read_sentencepiece(path: str | Path, ids: Mapping[str, int], unknown: str) -
 
 def _parse(path: str | Path) -> Any:
     try:
-        from google.protobuf.message import DecodeError  # type: ignore[import-untyped, unused-ignore]
         from sentencepiece import sentencepiece_model_pb2
     except ImportError:
         raise MissingExtra("sentencepiece", "hf", "reading a Marian tokenizer") from None
     model = sentencepiece_model_pb2.ModelProto()  # type: ignore[attr-defined]
-    try:
-        model.ParseFromString(Path(path).read_bytes())
-    except DecodeError:
-        raise BackboneError("it is no sentencepiece file", Place(str(path)), "fetch the model's files again") from None
+    model.ParseFromString(Path(path).read_bytes())  # the library has read it before, so it is one
     return model

@@ -233,14 +233,13 @@ def _count(text: str) -> int:
 
 
 def _workers(source: str) -> int:
-    """As many processes as pay off for a file: one a core, where each has several chunks to do."""
+    """As many processes as pay off for a file, of which no more is read than it takes to know."""
     import os
 
     from syntagma.files import scan_lines
-    from syntagma.search.spread import CHUNK
+    from syntagma.search.spread import CHUNK, processes_for
 
-    lines = sum(1 for _ in islice(scan_lines(source), 2 * CHUNK * (os.cpu_count() or 1)))
-    return max(1, lines // (2 * CHUNK))
+    return processes_for(sum(1 for _ in islice(scan_lines(source), 2 * CHUNK * (os.cpu_count() or 1))))
 
 
 class _Printer:

@@ -5,6 +5,7 @@ Loading reports everything that is wrong with the weights at once: missing, unkn
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from collections.abc import Mapping
@@ -136,3 +137,12 @@ def check_weights(wanted: Mapping[str, tuple[int, ...]], found: Mapping[str, tup
     if misshapen:
         problems.append(f"misshapen weights: {', '.join(misshapen)}")
     return problems
+
+
+def hash_weights(weights: Mapping[str, Tensor]) -> str:
+    """The same for equal weights under equal names."""
+    digest = hashlib.sha256()
+    for name, weight in sorted(weights.items()):
+        digest.update(name.encode())
+        digest.update(weight.detach().cpu().contiguous().numpy().data)
+    return digest.hexdigest()[:16]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
@@ -45,6 +46,11 @@ class Work:
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_loaded"}
+
+
+def processes_for(texts: int) -> int:
+    """As many processes as pay off for so many texts: one a core, where each has several chunks to do."""
+    return max(1, min(os.cpu_count() or 1, texts // (2 * CHUNK)))
 
 
 def spread(

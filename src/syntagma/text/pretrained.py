@@ -27,7 +27,8 @@ from syntagma.text.vocabulary import find_label
 from syntagma.text.words import Sentence, Word, join, split
 
 KIND = "pretrained"
-_HIDDEN = " "
+HIDDEN = " "
+"""What begins an entry that no text reaches: pieces write a space as `Ġ` or `▁`."""
 _MOST_REMEMBERED = 200_000
 
 
@@ -60,7 +61,7 @@ class PretrainedVocabulary:
         self._label_of = {at: Label(name) for name, at in controls.labels.items()}
         pieces = tokenizer.get_vocab(with_added_tokens=False)
         self._text_ids = frozenset(
-            at for piece, at in pieces.items() if not piece.startswith(_HIDDEN) and at not in controls.ids
+            at for piece, at in pieces.items() if not piece.startswith(HIDDEN) and at not in controls.ids
         )
         self._known: dict[str, tuple[int, ...]] = {}
         self._word_ids: frozenset[int] | None = None
@@ -226,11 +227,11 @@ def hide(values: dict[str, Any], hidden: Collection[int]) -> None:
     if isinstance(vocabulary, list):  # pieces with their scores
         for at in hidden:
             if at < len(vocabulary):
-                vocabulary[at][0] = _HIDDEN + vocabulary[at][0]
+                vocabulary[at][0] = HIDDEN + vocabulary[at][0]
         return
-    model["vocab"] = {_HIDDEN + piece if at in hidden else piece: at for piece, at in vocabulary.items()}
+    model["vocab"] = {HIDDEN + piece if at in hidden else piece: at for piece, at in vocabulary.items()}
     if unknown is not None and vocabulary.get(unknown) in hidden:
-        model["unk_token"] = _HIDDEN + unknown
+        model["unk_token"] = HIDDEN + unknown
 
 
 def _without(step: Any, kinds: Collection[str]) -> Any:
