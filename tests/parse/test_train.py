@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import torch
 
 from syntagma.errors import ConfigError, InputError
 from syntagma.parse.config import from_dict, from_settings, to_dict
+from syntagma.parse.neural import NeuralParser
 from syntagma.parse.settings import TrainConfig, Trees, encoder_folder, read_data
 from syntagma.parse.train import Trainer
 
@@ -82,6 +84,20 @@ def test_another_run_is_not_overwritten(data: Trees, tiny_settings: dict[str, An
     Trainer(config, data, tmp_path).run()
     with pytest.raises(ConfigError, match="a run with other settings is here; give another folder"):
         Trainer(replace(config, seed=2), data, tmp_path).run()
+
+
+def test_a_run_may_start_from_a_parser(data: Trees, tiny: Path, tiny_settings: dict[str, Any], tmp_path: Path) -> None:
+    config = from_dict(TrainConfig, tiny_settings | {"epochs": 0.1, "init": str(tiny)})
+    trainer = Trainer(config, data, tmp_path / "run")
+    first = NeuralParser.load(tiny).network.state_dict()
+    assert all(torch.equal(weight, first[name]) for name, weight in trainer.network.state_dict().items())
+    assert all(torch.equal(weight, first[name]) for name, weight in trainer.average.items())
+    assert trainer.run()["f1"] > 80  # a tenth of a round from nothing gives nothing like it
+    other = shutil.copytree(tiny, tmp_path / "other")
+    text = (other / "config.json").read_text()
+    (other / "config.json").write_text(text.replace('"NP"', '"NX"'))
+    with pytest.raises(ConfigError, match="other: this parser's labels are not those of the trees"):
+        Trainer(replace(config, init=str(other)), data, tmp_path / "run")
 
 
 def test_settings_round_trip_and_refuse_what_they_do_not_know() -> None:

@@ -19,9 +19,14 @@ def test_every_engine_has_its_rows(tmp_path: Path) -> None:
         network = random_model(subwords, 4, architecture, norm="post")  # type: ignore[arg-type]
         save_pretrained(tmp_path / name, network, subwords, "", about=about)
     (tmp_path / "sources.txt").write_text("\n".join(TEXTS))
-    rows = list(run(tmp_path, quick=True, threads=1, runs=1))
+    rows = list(run(tmp_path, quick=True, cores=2, runs=1))
     assert {row.peer for row in rows} == {"our seq2seq", "Hugging Face", "CTranslate2 float32", "CTranslate2 int8"}
     assert all(row.ours > 0 for row in rows)
+    layouts = ("generate, beam 5, batch 32, 2 threads", "generate, beam 5, batch 32, 2 processes")
+    for what in (*layouts, *(f"{layout}: tokens an output" for layout in layouts)):
+        assert len([row for row in rows if row.what == what]) == 4
+    here, spread = ({r.peer: r.peers for r in rows if r.what == f"{w}: tokens an output"} for w in layouts)
+    assert here == pytest.approx(spread)  # whoever writes them, the outputs are the same
     equal = [row for row in rows if row.what.endswith("equal texts") and row.peer == "CTranslate2 float32"]
     assert [(row.ours, row.peers) for row in equal] == [(len(TEXTS), len(TEXTS))]
     tokens = {row.peer: row.peers for row in rows if row.unit == "tokens"}

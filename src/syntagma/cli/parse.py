@@ -278,6 +278,9 @@ def train(
     minutes: Annotated[float, typer.Option(help="Train for so long; 0 trains for --epochs.", min=0)] = 0.0,
     epochs: Annotated[float, typer.Option(help="Train for so many rounds of the data.")] = 10.0,
     encoder: Annotated[str, typer.Option(help="The packaged encoder, or the folder of a BERT.")] = "all-minilm-l6-v2",
+    init: Annotated[
+        str, typer.Option(help="A parser's model folder to start from, of the same labels.", show_default=False)
+    ] = "",
     threads: Annotated[int, typer.Option(help="Processor threads.", min=1)] = 1,
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="Another setting, as key=value.", show_default=False)
@@ -291,7 +294,7 @@ def train(
     from syntagma.parse.settings import TrainConfig, read_data
     from syntagma.parse.train import Trainer
 
-    given = {"minutes": minutes, "epochs": epochs, "encoder": encoder, "threads": threads}
+    given = {"minutes": minutes, "epochs": epochs, "encoder": encoder, "init": init, "threads": threads}
     config = from_settings(TrainConfig, given, settings or [])
     _prepare(threads)
     trainer = Trainer(config, read_data(gold, silver or []), out)

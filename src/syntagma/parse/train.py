@@ -24,6 +24,7 @@ from torch import Tensor
 
 from syntagma.errors import ConfigError, Place
 from syntagma.files import write_whole
+from syntagma.parse import weights
 from syntagma.parse.card import model_card
 from syntagma.parse.chart import span_number
 from syntagma.parse.config import read_config, to_dict
@@ -73,6 +74,8 @@ class Trainer:
             pretrained.config, self.model_config.network, dropout=config.dropout, head_dropout=config.head_dropout
         )
         self.network.encoder.load_state_dict(pretrained.state_dict())
+        if config.init:
+            self._start_from(Path(config.init))
         self.network.encoder.pieces.requires_grad_(False)
         self.network.encoder.positions.requires_grad_(False)
         self.label_ids = {label: number for number, label in enumerate(self.model_config.labels)}
@@ -93,6 +96,15 @@ class Trainer:
             self.config.name, self.config.version, encoder, network, tuple(labels), tuple(tags), open_root=open_root
         )
 
+    def _start_from(self, folder: Path) -> None:
+        """Take the weights of a parser that was trained on such trees before."""
+        theirs = read_config(ModelConfig, folder / "config.json")
+        for what in ("labels", "tags"):
+            if getattr(theirs, what) != getattr(self.model_config, what):
+                remedy = "give one that was trained on the same trees, or leave --init out"
+                raise ConfigError(f"this parser's {what} are not those of the trees", Place(str(folder)), remedy)
+        weights.load(self.network, folder / "model.safetensors")
+
     def _groups(self) -> list[dict[str, Any]]:
         """The weights by learning rate: the encoder's layers from the top down, then the rest."""
         config = self.config
@@ -105,7 +117,7 @@ class Trainer:
             elif name.startswith("encoder.norm"):
                 rate = config.encoder_rate * config.layer_decay**layers
             groups.setdefault(rate, []).append(weight)
-        return [{"params": weights, "lr": rate, "rate": rate} for rate, weights in groups.items()]
+        return [{"params": members, "lr": rate, "rate": rate} for rate, members in groups.items()]
 
     # -- the loop
 

@@ -1,0 +1,91 @@
+"""The engines that `syntagma bench generate` compares, each ready to write its outputs for the same sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+Engine = Callable[[int, int], list[int]]
+"""The lengths in tokens of its outputs for a beam and a batch size."""
+
+GUIDED = "guided"
+
+
+def load_engines(data: Path, texts: list[str], threads: int, folder: Path) -> dict[str, Engine]:
+    """The guided model in our engine and the seq2seq model in every engine that is installed; they may write to
+    `folder`."""
+    from syntagma.search import Generator
+
+    guided, seq2seq = (Generator.from_pretrained(data / name) for name in ("guided", "seq2seq"))
+    config = seq2seq.network.config
+    rows = [[*seq2seq.vocabulary.encode(text), config.end] for text in texts]
+    engines = {
+        GUIDED: _own(guided, texts),
+        "our seq2seq": _own(seq2seq, texts),
+        "Hugging Face": _hugging_face(seq2seq, rows),
+    }
+    try:
+        import ctranslate2  # noqa: F401
+    except ImportError:
+        return engines
+    for weights in ("float32", "int8"):
+        engines[f"CTranslate2 {weights}"] = _ctranslate2(seq2seq, rows, weights, threads, folder)
+    return engines
+
+
+def _own(generator: Any, texts: list[str]) -> Engine:
+    def run(beam: int, batch: int) -> list[int]:
+        options = generator.defaults.changed({"beam": beam})
+        found = generator.stream(texts, options=options, batch=batch)
+        return [len(generator.vocabulary.encode(one[0].text)) for one in found]
+
+    return run
+
+
+def _hugging_face(seq2seq: Any, rows: list[list[int]]) -> Engine:
+    import torch
+
+    from syntagma.convert.marian import to_marian
+    from syntagma.model.batch import pad_rows
+
+    config = seq2seq.network.config
+    marian = to_marian(seq2seq.network)
+
+    def run(beam: int, batch: int) -> list[int]:
+        lengths: list[int] = []
+        for start in range(0, len(rows), batch):
+            ids = pad_rows(rows[start : start + batch], config.pad)
+            with torch.inference_mode():
+                made = marian.generate(
+                    ids,
+                    attention_mask=(ids != config.pad).long(),
+                    num_beams=beam,
+                    max_new_tokens=seq2seq.defaults.max_tokens,
+                    early_stopping=True,
+                )
+            lengths += [sum(at not in (config.pad, config.end, config.start) for at in row) for row in made.tolist()]
+        return lengths
+
+    return run
+
+
+def _ctranslate2(seq2seq: Any, rows: list[list[int]], weights: Any, threads: int, folder: Path) -> Engine:
+    import ctranslate2
+
+    from syntagma.convert.ctranslate2 import to_ctranslate2
+
+    to_ctranslate2(seq2seq.network, folder / weights, weights)
+    translator = ctranslate2.Translator(str(folder / weights), inter_threads=1, intra_threads=threads)
+    written = [[str(at) for at in row] for row in rows]
+
+    def run(beam: int, batch: int) -> list[int]:
+        lengths: list[int] = []
+        for start in range(0, len(rows), batch):
+            done = translator.translate_batch(
+                written[start : start + batch], beam_size=beam, max_decoding_length=seq2seq.defaults.max_tokens
+            )
+            lengths += [len(one.hypotheses[0]) for one in done]
+        return lengths
+
+    return run

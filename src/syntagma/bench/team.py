@@ -1,0 +1,69 @@
+"""Processes that each hold all engines and write their share of the sentences when they are told."""
+
+from __future__ import annotations
+
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from syntagma.bench.engines import Engine, load_engines
+
+
+class Team:
+    """So many processes with one thread each; their models are loaded once all of them have been made."""
+
+    def __init__(self, data: Path, texts: list[str], size: int, folder: Path) -> None:
+        context = get_context("spawn")
+        self._members = []
+        self._lines: list[Connection] = []
+        for rank in range(size):
+            ours, theirs = context.Pipe()
+            place = folder / f"member-{rank}"
+            member = context.Process(target=_work, args=(theirs, data, texts[rank::size], place), daemon=True)
+            member.start()
+            theirs.close()  # so that a member that dies ends our waiting for it
+            self._members.append(member)
+            self._lines.append(ours)
+        self._names: list[str] = []
+        for line in self._lines:  # until the last has loaded
+            self._names = line.recv()
+
+    def engines(self) -> dict[str, Engine]:
+        """What the members can run, as engines that have all of them run it at once."""
+        return {name: self._shared(name) for name in self._names}
+
+    def _shared(self, name: str) -> Engine:
+        def run(beam: int, batch: int) -> list[int]:
+            for line in self._lines:
+                line.send((name, beam, batch))
+            return [length for line in self._lines for length in line.recv()]
+
+        return run
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for line in self._lines:
+            line.close()
+        for member in self._members:
+            member.join()
+
+
+def _work(line: Connection, data: Path, texts: list[str], folder: Path) -> None:
+    """Until the line is closed: run what is asked for."""
+    import torch
+
+    torch.set_num_threads(1)
+    engines = load_engines(data, texts, 1, folder)
+    line.send(list(engines))
+    while True:
+        try:
+            name, beam, batch = line.recv()
+        except EOFError:
+            return
+        line.send(engines[name](beam, batch))
