@@ -105,6 +105,14 @@ def test_the_command_makes_outputs_and_a_table(data: Path, tmp_path: Path, synta
     assert [row["system"] for row in tables[0]["systems"]] == ["random, beam 1", "random, beam 5"]
     again = syntagma("reproduce", "translate", "--data", data, "--resamples", "0")
     assert "| random, beam 5 |" in again.stdout
+    short = ("--test", "tatoeba", "--limit", "2", "--beam", "3", "--system", f"other={tmp_path / 'model'}", "--json")
+    (part,) = map(json.loads, syntagma("reproduce", "translate", "--data", data, *short).stdout.splitlines())
+    assert part["segments"] == 2
+    assert [row["system"] for row in part["systems"]] == ["random, beam 1", "other, beam 3", "random, beam 5"]
+    whole = syntagma("reproduce", "translate", "--data", data, check=1)
+    assert "it has 2 lines for 3 sources" in whole.stderr
+    unknown = syntagma("reproduce", "translate", "--data", data, "--test", "wmt", check=1)
+    assert "translate has no test set 'wmt'; choose from tatoeba, multi30k" in unknown.stderr
     missing = syntagma("reproduce", "paraphrase", "--data", data, check=1)
     assert "there are no stored outputs" in missing.stderr
     wrong = syntagma("reproduce", "translate", "--data", data, "--system", "nothing", check=1)

@@ -40,14 +40,20 @@ def reproduce(
     results: Annotated[Path, typer.Option(help="Where outputs are kept and read.")] = RESULTS,
     system: Annotated[
         list[str] | None,
-        typer.Option(help="NAME=MODEL: generate with this model at beam 1 and 5 what is not there yet; repeat it."),
+        typer.Option(help="NAME=MODEL: generate with this model what is not there yet, at beam 1 and 5; repeat it."),
     ] = None,
     against: Annotated[
         str, typer.Option(help="The system that others are compared with, at the same beam.")
     ] = "seq2seq",
     model: Annotated[str, typer.Option(help="The model of a study.")] = "paraphrase-en",
     task: Annotated[str, typer.Option(help="The task whose dev pairs a study uses.")] = "paraphrase",
-    limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many pairs, for a study.")] = None,
+    only: Annotated[
+        list[str] | None, typer.Option("--test", help="Of a table's test sets, only this one; repeat it.")
+    ] = None,
+    beam: Annotated[
+        list[int] | None, typer.Option(min=1, help="A system's beam instead of 1 and 5; repeat it.")
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many pairs.")] = None,
     resamples: Annotated[int, typer.Option(min=0, help="For intervals and p-values; 0 for none.")] = 1000,
     plot: Annotated[
         Path | None, typer.Option(help="Also draw the study of alpha or reward here (svg and png).")
@@ -62,12 +68,13 @@ def reproduce(
     from syntagma.experiment.tasks import task as task_of
 
     if name.value in TASKS:
-        _table(task_of(name.value), data, results, _systems(system or []), against, resamples, as_json)
+        chosen = task_of(name.value).restricted(only or [])
+        _table(chosen, data, results, _systems(system or [], beam or [1, 5]), against, limit, resamples, as_json)
     else:
         _study(name.value, task_of(task), data, model, limit, plot)
 
 
-def _systems(given: list[str]) -> list[System]:
+def _systems(given: list[str], beams: list[int]) -> list[System]:
     from syntagma.errors import ConfigError
     from syntagma.experiment.outputs import System
 
@@ -76,12 +83,19 @@ def _systems(given: list[str]) -> list[System]:
         name, equals, model = one.partition("=")
         if not (name and equals and model) or "/" in name or ".beam" in name:
             raise ConfigError(f"{one!r} is no system", remedy="write NAME=MODEL, such as guided=paraphrase-en")
-        found += [System(name, model, beam) for beam in (1, 5)]
+        found += [System(name, model, beam) for beam in beams]
     return found
 
 
 def _table(
-    task: Task, data: Path, results: Path, systems: list[System], against: str, resamples: int, as_json: bool
+    task: Task,
+    data: Path,
+    results: Path,
+    systems: list[System],
+    against: str,
+    limit: int | None,
+    resamples: int,
+    as_json: bool,
 ) -> None:
     from syntagma.errors import InputError, Place
     from syntagma.experiment.outputs import stored, write_outputs
@@ -92,7 +106,7 @@ def _table(
 
     loaded: dict[str, Generator] = {}
     for tested in task.sets:
-        pairs = tested.pairs(data)
+        pairs = tested.pairs(data)[:limit]
         folder = results / task.name / tested.name
         missing = [system for system in systems if not (folder / system.file).exists()]
         if missing:
@@ -107,7 +121,9 @@ def _table(
         if not list(stored(folder)):
             remedy = f"generate some with --system guided={task.model}"
             raise InputError("there are no stored outputs", Place(str(folder)), remedy)
-        table = make_table(task, tested, pairs, folder, against=rival, resamples=resamples, note=_say)
+        table = make_table(
+            task, tested, pairs, folder, against=rival, resamples=resamples, part=limit is not None, note=_say
+        )
         print(table.to_json() if as_json else table.to_markdown() + "\n")
         if not as_json:
             for signature in table.signatures:

@@ -62,9 +62,11 @@ def _beam(path: Path) -> int:
     return int(path.name.rsplit(".beam", 1)[1].removesuffix(".txt"))
 
 
-def read_outputs(path: Path, pairs: Pairs) -> list[str]:
-    """The stored texts, one for each pair."""
+def read_outputs(path: Path, pairs: Pairs, part: bool = False) -> list[str]:
+    """The stored texts, one for each pair; if the pairs are a part, the first of more."""
     lines = list(read_lines(path))
+    if part:
+        lines = lines[: len(pairs)]
     if len(lines) != len(pairs):
         raise InputError(
             f"it has {len(lines)} lines for {len(pairs)} sources", Place(str(path)), "delete it and generate it again"

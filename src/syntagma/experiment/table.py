@@ -73,10 +73,14 @@ def make_table(
     *,
     against: Callable[[str], str | None] = lambda system: None,
     resamples: int = 1000,
+    part: bool = False,
     note: Callable[[str], None] = lambda text: None,
 ) -> Table:
-    """The figures of all outputs in a folder; `against` names the system that each is compared with."""
-    texts: dict[str, list[str]] = {name: read_outputs(path, pairs) for name, path in stored(folder)}
+    """The figures of all outputs in a folder; `against` names the system that each is compared with.
+
+    The pairs may be the first part only of those that the outputs were made for.
+    """
+    texts: dict[str, list[str]] = {name: read_outputs(path, pairs, part) for name, path in stored(folder)}
     if task.same_language:
         texts = {"source copied": [source for source, _ in pairs]} | texts
         texts["reference"] = [target for _, target in pairs]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from syntagma.errors import ConfigError, InputError, Place
@@ -87,6 +87,14 @@ class Task:
     dev: TestSet
     figures: tuple[str, ...]
     same_language: bool
+
+    def restricted(self, names: Sequence[str]) -> Task:
+        """The same with those test sets alone; with all where none is named."""
+        known = [tested.name for tested in self.sets]
+        for name in names:
+            if name not in known:
+                raise ConfigError(f"{self.name} has no test set {name!r}", remedy=f"choose from {', '.join(known)}")
+        return replace(self, sets=tuple(tested for tested in self.sets if not names or tested.name in names))
 
 
 TASKS = {
