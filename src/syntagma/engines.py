@@ -21,6 +21,7 @@ from multiprocessing import connection, get_context, parent_process
 from typing import Any, TypeVar
 
 from syntagma.errors import ConfigError, MissingExtra, SyntagmaError
+from syntagma.memory import keep_freed_memory
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
@@ -82,6 +83,7 @@ _work: Callable[[Any], Any] | None = None
 def _start(work: Callable[[Any], Any]) -> None:
     global _work
     _work = work
+    keep_freed_memory()
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     os.environ["OMP_NUM_THREADS"] = "1"
     if "torch" in sys.modules:  # which has read that variable already, if the work came with it

@@ -43,10 +43,8 @@ def run(
     import torch
 
     from syntagma.parse import load_parser
-    from syntagma.parse.memory import keep_freed_memory
 
     sentences = _sentences(data, count)
-    keep_freed_memory()
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:

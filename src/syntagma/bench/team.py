@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from syntagma.bench.engines import Engine, load_engines
+from syntagma.memory import keep_freed_memory
 
 
 class Team:
@@ -58,6 +59,7 @@ def _work(line: Connection, data: Path, texts: list[str], folder: Path) -> None:
     """Until the line is closed: run what is asked for."""
     import torch
 
+    keep_freed_memory()
     torch.set_num_threads(1)
     engines = load_engines(data, texts, 1, folder)
     line.send(list(engines))

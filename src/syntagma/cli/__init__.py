@@ -27,6 +27,7 @@ from syntagma.cli import (
     votes,
 )
 from syntagma.errors import SyntagmaError
+from syntagma.memory import keep_freed_memory
 
 app = typer.Typer(
     name="syntagma",
@@ -65,6 +66,7 @@ def _root(version: bool = typer.Option(False, "--version", help="Print the versi
 
 def main() -> None:
     """Run the command; a user's error is one sentence on stderr and exit code 1."""
+    keep_freed_memory()
     try:
         app()
     except SyntagmaError as error:

@@ -73,7 +73,7 @@ def parse(
 
     lines = iter(text) if text else scan_lines(source)
     name = "the arguments" if text else source_name(source)
-    _prepare(threads)
+    _use_threads(threads)
     loaded = load_parser(parser)
     cut = split_tokens if tokenized else split
     show = _as_json if as_json else _drawn() if draw else _as_brackets
@@ -166,11 +166,8 @@ class _Progress:
         print(f"syntagma: {count:,} lines, {count / (now - self.start):.0f} a second", file=sys.stderr, flush=True)
 
 
-def _prepare(threads: int) -> None:
-    """Set the process up for tensors; it is a program's place to do so, not a library's."""
-    from syntagma.parse.memory import keep_freed_memory
-
-    keep_freed_memory()
+def _use_threads(threads: int) -> None:
+    """So many threads for tensors; 0 leaves it to torch."""
     if threads:
         import torch
 
@@ -237,7 +234,7 @@ def _pairs(gold: str, parser: str, predicted: str | None, lower: bool, threads: 
                 "it has not as many trees as the gold file", Place(predicted), "score the same text"
             ) from None
         return
-    _prepare(threads)
+    _use_threads(threads)
     loaded = load_parser(parser)
     while chunk := list(islice(wanted, 4 * CHUNK)):
         words = (tree.words() for tree in chunk)
@@ -296,7 +293,7 @@ def train(
 
     given = {"minutes": minutes, "epochs": epochs, "encoder": encoder, "init": init, "threads": threads}
     config = from_settings(TrainConfig, given, settings or [])
-    _prepare(threads)
+    _use_threads(threads)
     trainer = Trainer(config, read_data(gold, silver or []), out)
     best = trainer.run()
     print(json.dumps({"model": str(trainer.model_folder), "dev": best}))
