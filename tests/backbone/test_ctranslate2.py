@@ -80,7 +80,7 @@ def test_int8_and_the_commands(
     wrong = syntagma("generate", "--engine", "ctranslate2", "--model", "model", TEXTS[0], check=1)
     assert "'model' was not exported for ctranslate2; make a folder for it with `syntagma export" in wrong.stderr
     copied = syntagma("export", "--model", "fast", "--out", "other", check=1)
-    assert copied.stderr == "syntagma: 'fast' is no network of our own; copy its folder as it is\n"
+    assert copied.stderr == "syntagma: 'fast' is an export already; copy its folder as it is\n"
     again = syntagma("export", "--model", "model", "--out", "fast", check=1)
     assert again.stderr.strip() == "syntagma: fast: it exists already; give a new folder"
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from safetensors.torch import load_file
 
 from backbone.tiny import KINDS, make_base
@@ -137,5 +138,11 @@ def test_the_commands(
     assert json.loads(done.stdout)["steps"] == 3
     told = syntagma("generate", "--model", "run", "--beam", "3", "--max-depth", "4", "--json", SOURCE)
     assert json.loads(told.stdout)["hypotheses"][0]["tree"].startswith("(TOP")
+    syntagma("export", "--model", "run", "--out", "shared", "--search", "beam=3", "--search", "max_depth=4")
+    weights = load_file(tmp_path / "shared" / "model.safetensors")
+    assert {weight.dtype for weight in weights.values()} == {torch.float16}
+    shared = syntagma("generate", "--model", "shared", "--json", SOURCE)
+    scores = [[one["score"] for one in json.loads(run.stdout)["hypotheses"]] for run in (told, shared)]
+    assert scores[0] == pytest.approx(scores[1], abs=0.02)  # half as exact, searched alike
     wrong = syntagma("train", *common, "architecture=extra-encoder", check=1)
     assert wrong.stderr.strip().endswith("train with architecture=concat, or seq2seq for the baseline")

@@ -11,9 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError
-from safetensors.torch import load_file
-
 from syntagma.backbone.base import Base, Kind, adapt, load_base
 from syntagma.backbone.errors import BackboneError
 from syntagma.backbone.lora import add_adapters, merged
@@ -163,11 +160,7 @@ def _adapted(folder: Path, config: ModelConfig, origin: Origin, vocabulary: Pret
 
 def _with_weights(network: Backbone, folder: Path) -> Backbone:
     path = folder / "model.safetensors"
-    try:
-        weights = load_file(path)
-    except (OSError, SafetensorError) as error:
-        what = f"it cannot be read as weights ({error})"
-        raise storage.ModelError(what, Place(str(path)), "restore or download it again") from None
+    weights = storage.load_weights(path)
     wanted = {name: tuple(tensor.shape) for name, tensor in network.state_dict().items()}
     problems = storage.check_weights(wanted, {name: tuple(tensor.shape) for name, tensor in weights.items()})
     if problems:

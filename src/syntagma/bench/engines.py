@@ -13,8 +13,10 @@ GUIDED = "guided"
 
 
 def load_engines(data: Path, texts: list[str], threads: int, folder: Path) -> dict[str, Engine]:
-    """The guided model in our engine and the seq2seq model in every engine that is installed; they may write to
-    `folder`."""
+    """The guided model in our engine and the seq2seq model in every engine that is installed.
+
+    They may write to `folder`.
+    """
     from syntagma.search import Generator
 
     guided, seq2seq = (Generator.from_pretrained(data / name) for name in ("guided", "seq2seq"))
@@ -22,6 +24,7 @@ def load_engines(data: Path, texts: list[str], threads: int, folder: Path) -> di
     rows = [[*seq2seq.vocabulary.encode(text), config.end] for text in texts]
     engines = {
         GUIDED: _own(guided, texts),
+        "guided int8": _own(Generator.from_pretrained(data / "guided", int8=True), texts),
         "our seq2seq": _own(seq2seq, texts),
         "Hugging Face": _hugging_face(seq2seq, rows),
     }

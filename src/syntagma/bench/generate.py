@@ -2,9 +2,9 @@
 
 `--data` is a folder with two trained models of the same preset and corpus, `guided` and `seq2seq` (norm=post and
 copy=false, so that other engines can take it weight for weight), and `sources.txt` with sentences.  The seq2seq model
-runs in our engine, in Hugging Face `generate` (as a Marian model) and in CTranslate2 (fp32, int8).  Batches of one and
-of 32 run in one process with a thread a core; batches of 32 also in a process a core with one thread each, as our
-commands run long files.  Where there is also a model `concat`, its structural search runs in torch and in CTranslate2.
+runs in our engine, in Hugging Face `generate` (as a Marian model) and in CTranslate2 (fp32, int8).  Each is measured in
+one process with a thread a core, and in a process a core with one thread each, as our commands run long files.  Where
+there is also a model `concat`, its structural search runs in torch and in CTranslate2.
 """
 
 from __future__ import annotations
@@ -35,18 +35,19 @@ def run(data: Path | None = None, *, quick: bool = False, cores: int = 2, runs: 
     missing = [name for name in ("guided", "seq2seq", "sources.txt") if not (data / name).exists()]
     if missing:
         raise InputError(f"it has no {', '.join(missing)}", Place(str(data)), HOW)
+    settings = ((5, 32),) if quick else ((1, 1), (1, 32), (5, 1), (5, 32))
     before = torch.get_num_threads()
     torch.set_num_threads(cores)
     texts = (data / "sources.txt").read_text(encoding="utf-8").splitlines()[: 10 if quick else SENTENCES]
     try:
         with tempfile.TemporaryDirectory() as folder:
             engines = load_engines(data, texts, cores, Path(folder) / "here")
-            for beam, batch in ((5, 32),) if quick else ((1, 1), (1, 32), (5, 1), (5, 32)):
+            for beam, batch in settings:
                 yield from _compare(engines, f"beam {beam}, batch {batch}, {cores} threads", beam, batch, runs)
             with Team(data, texts, cores, Path(folder)) as team:
-                for beam in (5,) if quick else (1, 5):
-                    what = f"beam {beam}, batch 32, {cores} processes"
-                    yield from _compare(team.engines(), what, beam, 32, runs)
+                for beam, batch in settings:
+                    what = f"beam {beam}, batch {batch}, {cores} processes"
+                    yield from _compare(team.engines(), what, beam, batch, runs)
             if (data / "concat").exists():
                 yield from _compare_exported(data / "concat", texts, Path(folder), runs)
     finally:

@@ -83,15 +83,19 @@ def _to_folder(
     from syntagma.errors import ConfigError
     from syntagma.files import read_lines
     from syntagma.hub import find_folder
-    from syntagma.model.storage import from_pretrained, save_pretrained
+    from syntagma.model.storage import copy_folder, from_pretrained, save_pretrained
     from syntagma.search.options import SearchOptions
 
     folder = find_folder(model, "model", "model")
-    if {"backbone", "engine"} & read_mapping(folder / "config.json").keys():
-        raise ConfigError(f"{model!r} is no network of our own", remedy="copy its folder as it is")
-    loaded = from_pretrained(folder)
-    chosen = {**loaded.about.get("search", {}), **parse_overrides(search)}
-    SearchOptions.from_dict(chosen)
+    values = read_mapping(folder / "config.json")
+    if "engine" in values:
+        raise ConfigError(f"{model!r} is an export already", remedy="copy its folder as it is")
+    about = dict(values.get("about", {}))
+    about["search"] = {**about.get("search", {}), **parse_overrides(search)}
+    SearchOptions.from_dict(about["search"])
     text = "\n".join(read_lines(card or folder / "README.md")) + "\n"
-    about = {**loaded.about, "search": chosen}
-    save_pretrained(out, loaded.network, loaded.subwords, text, about=about, dtype=dtype)
+    if "backbone" in values:  # which may be adapters whose base is elsewhere
+        copy_folder(folder, out, text, about, dtype)
+    else:
+        loaded = from_pretrained(folder)
+        save_pretrained(out, loaded.network, loaded.subwords, text, about=about, dtype=dtype)

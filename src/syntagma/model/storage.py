@@ -87,6 +87,16 @@ def write_folder(
         stream.write("\n")
 
 
+def copy_folder(
+    folder: Path, out: Path, card: str, about: Mapping[str, Any], dtype: Literal["float32", "float16"]
+) -> None:
+    """A model folder once more, whatever network it holds, with another card, other settings and weights as `dtype`."""
+    weights = load_weights(folder / "model.safetensors")
+    kept = {name: one.to(getattr(torch, dtype)) if one.is_floating_point() else one for name, one in weights.items()}
+    values = read_mapping(folder / "config.json") | {"about": dict(about)}
+    write_folder(out, kept, load_vocabulary(folder / "tokenizer.json"), card, values)
+
+
 def from_pretrained(name: str | Path) -> Pretrained[Network]:
     """The model of that name: a bundled one, a folder, or an id on the model hub (which needs `huggingface_hub`)."""
     folder = find_folder(name, "model", "model")
@@ -109,14 +119,18 @@ def from_pretrained(name: str | Path) -> Pretrained[Network]:
     return Pretrained(network.eval(), subwords, values.get("about", {}))
 
 
+def load_weights(path: Path) -> dict[str, Tensor]:
+    """The tensors of a file."""
+    try:
+        return load_file(path)
+    except (OSError, SafetensorError) as error:
+        what = f"it cannot be read as weights ({error})"
+        raise ModelError(what, Place(str(path)), "restore or download it again") from None
+
+
 def _read_weights(path: Path, network: Network) -> dict[str, Tensor]:
     """The weights as float32, checked against what the network has."""
-    try:
-        weights = load_file(path)
-    except (OSError, SafetensorError) as error:
-        raise ModelError(
-            f"it cannot be read as weights ({error})", Place(str(path)), "restore or download it again"
-        ) from None
+    weights = load_weights(path)
     wanted = {name: tuple(tensor.shape) for name, tensor in network.state_dict().items()}
     problems = check_weights(wanted, {name: tuple(tensor.shape) for name, tensor in weights.items()})
     if problems:
