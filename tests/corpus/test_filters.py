@@ -6,7 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from syntagma.corpus.chunks import align
-from syntagma.corpus.filters import Selection, measure, normalise, refuse_lengths, refuse_script, script_share
+from syntagma.corpus.filters import (
+    Selection,
+    measure,
+    normalise,
+    refuse_lengths,
+    refuse_script,
+    refuse_swaps,
+    script_share,
+)
 from syntagma.corpus.keys import KeySet, either_way_key, mix, pair_key
 from syntagma.corpus.noise import with_noise
 from syntagma.corpus.options import Input, Options
@@ -55,6 +63,22 @@ def test_normalise(text: str, plain: str) -> None:
 def test_lengths(options: dict[str, float], source: str, target: str, reason: str | None) -> None:
     found = refuse_lengths(Options(inputs=HERE, **options), source, target, split)  # type: ignore[arg-type]
     assert (found[0] if found else None) == reason
+
+
+def test_swaps() -> None:
+    options = Options(inputs=HERE, no_swap=("he,him,his/she,her,hers", "yes/no"))
+    assert refuse_swaps(options, "HE saw it.", "It was seen by her.") == ("swap", "the source has he, the target her")
+    assert refuse_swaps(options, "He saw him.", "He saw her.") == (
+        "swap",
+        "the source has he and him, the target he and her",
+    )
+    assert refuse_swaps(options, "He saw Tom.", "Tom was seen.") is None  # nothing was exchanged
+    assert refuse_swaps(options, "His dog's here.", "He has a dog here.") is None
+    assert refuse_swaps(options, "Sheer luck, hers.", "That was hers.") is None
+    assert refuse_swaps(options, "Yes!", "No!") is not None
+    for wrong in ("he,him", "he/", "/"):
+        with pytest.raises(ConfigError, match="has no two groups; write words such as"):
+            Options(inputs=HERE, no_swap=(wrong,))
 
 
 def test_scripts() -> None:

@@ -80,6 +80,10 @@ def prepare(
     source_script: Annotated[str | None, _option(_FILTERS, "Latin, Cyrillic, Han, Han+Hiragana+Katakana, ...")] = None,
     target_script: Annotated[str | None, _option(_FILTERS, "Likewise for the target.")] = None,
     script_share: Annotated[float, _option(_FILTERS, "Of the letters, how many must be of that script.")] = 0.7,
+    no_swap: Annotated[
+        list[str] | None,
+        _option(_FILTERS, "he,him,his/she,her,hers: no pair that has words of one group here, of another there."),
+    ] = None,
     max_levels: Annotated[int, _option(_FILTERS, "Most levels of a tree (of dev and test as well).")] = 32,
     parser: Annotated[str, _option(_TREES, "neural, a model folder, brackets:FILE, benepar or stanza.")] = "neural",
     trees: Annotated[
@@ -125,6 +129,7 @@ def prepare(
         source_script=source_script,
         target_script=target_script,
         script_share=script_share,
+        no_swap=tuple(no_swap or ()),
         parser=f"brackets:{trees}" if trees else parser,
         max_levels=max_levels,
         labels=tuple(labels.replace(",", " ").split()),

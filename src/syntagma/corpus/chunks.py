@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
-from syntagma.corpus.filters import Reason, refuse_lengths, refuse_script
+from syntagma.corpus.filters import Reason, refuse_lengths, refuse_script, refuse_swaps
 from syntagma.corpus.intake import ROW_REASONS, Chunk, Entry
 from syntagma.corpus.keys import pair_key
 from syntagma.corpus.noise import with_noise
@@ -143,6 +143,7 @@ class Parsing:
             return entry.reason, entry.detail
         if entry.split == "train":
             refused = refuse_script(self.options, entry.source, entry.target)
+            refused = refused or refuse_swaps(self.options, entry.source, entry.target)
             refused = refused or refuse_lengths(self.options, entry.source, entry.target, self._cut)
             if refused is not None:
                 return refused

@@ -27,6 +27,7 @@ Reason: TypeAlias = "tuple[str, str]"
 
 _ESCAPES = {"lrb": "(", "rrb": ")", "lsb": "[", "rsb": "]", "lcb": "{", "rcb": "}"}
 _ESCAPE = re.compile(r"(?<!\S)-(lrb|rrb|lsb|rsb|lcb|rcb)-(?!\S)", re.IGNORECASE)
+_LETTERS = re.compile(r"[^\W\d_]+")
 _ALIASES = {"HAN": "CJK"}
 
 
@@ -89,6 +90,27 @@ def refuse_script(options: Options, source: str, target: str) -> Reason | None:
         if scripts is not None and (share := script_share(text, scripts)) < options.script_share:
             return "script", f"{share:.2f} of the {side}'s letters are {scripts}"
     return None
+
+
+def refuse_swaps(options: Options, source: str, target: str) -> Reason | None:
+    """Why a pair says one thing on one side and its opposite on the other, or None.
+
+    >>> from syntagma.corpus.options import Input
+    >>> options = Options((Input("pairs.tsv"),), no_swap=("he,his/she,her",))
+    >>> refuse_swaps(options, "She left.", "He left.")
+    ('swap', 'the source has she, the target he')
+    """
+    for item in options.no_swap:
+        groups = [frozenset(group.lower().replace(",", " ").split()) for group in item.split("/")]
+        ours, theirs = ([words & group for group in groups] for words in map(_lower_words, (source, target)))
+        if any(ours) and any(theirs) and list(map(bool, ours)) != list(map(bool, theirs)):
+            said = [" and ".join(sorted(frozenset().union(*found))) for found in (ours, theirs)]
+            return "swap", f"the source has {said[0]}, the target {said[1]}"
+    return None
+
+
+def _lower_words(text: str) -> frozenset[str]:
+    return frozenset(_LETTERS.findall(text.lower()))
 
 
 @dataclass(frozen=True, slots=True)

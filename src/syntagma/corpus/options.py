@@ -53,6 +53,7 @@ class Options:
     source_script: str | None = None  # Latin, Han, Cyrillic, ...; several joined by +
     target_script: str | None = None
     script_share: float = 0.7  # of the letters that must be of that script
+    no_swap: tuple[str, ...] = ()  # he,him,his/she,her,hers: words that must not change from one group to another
     parser: str = "neural"  # as `syntagma.parse.base` names them; brackets:FILE for trees aligned with the pairs
     max_levels: int = 32
     labels: tuple[str, ...] = KEPT_LABELS
@@ -143,6 +144,9 @@ def _problems(options: Options) -> list[tuple[str, str]]:
         )
     if options.max_ratio is not None and options.max_ratio < 1:
         found.append((f"a length ratio of {options.max_ratio} is below 1", "give the longer side's share, such as 3"))
+    for item in options.no_swap:
+        if not all(group.strip(", ") for group in item.split("/")) or "/" not in item:
+            found.append((f"--no-swap {item!r} has no two groups", "write words such as he,him,his/she,her,hers"))
     for name in ("script_share", "label_noise"):
         if not 0 <= getattr(options, name) <= 1:
             found.append((f"{name} is {getattr(options, name)}", "give a ratio between 0 and 1"))
