@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -40,3 +42,8 @@ def test_what_is_missing_is_said(tmp_path: Path) -> None:
         list(run(tmp_path))
     with pytest.raises(InputError, match="no models to measure"):
         list(run())
+
+
+def test_a_setting_that_cannot_be_read(syntagma: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+    wrong = syntagma("bench", "generate", "--setting", "5", check=1)
+    assert wrong.stderr == "syntagma: '5' is no setting; write BEAMxBATCH, such as 5x32\n"

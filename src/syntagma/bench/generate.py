@@ -10,7 +10,7 @@ there is also a model `concat`, its structural search runs in torch and in CTran
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -26,8 +26,19 @@ HOW = (
 )
 
 
-def run(data: Path | None = None, *, quick: bool = False, cores: int = 2, runs: int = 2) -> Iterator[Row]:
-    """Rows for beam 1 and 5, batch 1 and 32, against each engine; if quick, the last on ten sentences."""
+SETTINGS = ((1, 1), (1, 32), (5, 1), (5, 32))
+"""Beam and batch."""
+
+
+def run(
+    data: Path | None = None,
+    *,
+    quick: bool = False,
+    cores: int = 2,
+    runs: int = 2,
+    settings: Sequence[tuple[int, int]] = (),
+) -> Iterator[Row]:
+    """Rows for each setting against each engine; if quick, the last on ten sentences."""
     import torch
 
     if data is None:
@@ -35,7 +46,7 @@ def run(data: Path | None = None, *, quick: bool = False, cores: int = 2, runs: 
     missing = [name for name in ("guided", "seq2seq", "sources.txt") if not (data / name).exists()]
     if missing:
         raise InputError(f"it has no {', '.join(missing)}", Place(str(data)), HOW)
-    settings = ((5, 32),) if quick else ((1, 1), (1, 32), (5, 1), (5, 32))
+    settings = settings or (SETTINGS[-1:] if quick else SETTINGS)
     before = torch.get_num_threads()
     torch.set_num_threads(cores)
     texts = (data / "sources.txt").read_text(encoding="utf-8").splitlines()[: 10 if quick else SENTENCES]

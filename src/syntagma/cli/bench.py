@@ -7,7 +7,7 @@ import sys
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -44,13 +44,31 @@ def bench(
     quick: Annotated[bool, typer.Option(help="Leave out what takes minutes.")] = False,
     model: Annotated[str | None, typer.Option(help="serve: the model to serve.")] = None,
     seconds: Annotated[float, typer.Option(min=0.1, help="serve: how long the clients ask.")] = 30.0,
+    setting: Annotated[
+        list[str] | None,
+        typer.Option(help="generate: BEAMxBATCH, such as 5x32, instead of 1 and 5 by 1 and 32; repeat it."),
+    ] = None,
+    runs: Annotated[int, typer.Option(min=1, help="generate: the best of so many runs counts.")] = 2,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a row.")] = False,
 ) -> None:
     """Measure speed side by side with peers, all in one run; run it while nothing else is running."""
     from importlib import import_module
 
-    more = {"model": model, "seconds": seconds} if name is Bench.serve else {}
+    more: dict[str, Any] = {}
+    if name is Bench.serve:
+        more = {"model": model, "seconds": seconds}
+    elif name is Bench.generate:
+        more = {"settings": [_setting(one) for one in setting or []], "runs": runs}
     _show(import_module(f"syntagma.bench.{name.value}").run(data, quick=quick, **more), as_json)
+
+
+def _setting(text: str) -> tuple[int, int]:
+    from syntagma.errors import ConfigError
+
+    beam, _, batch = text.partition("x")
+    if not (beam.isdecimal() and batch.isdecimal() and int(beam) and int(batch)):
+        raise ConfigError(f"{text!r} is no setting", remedy="write BEAMxBATCH, such as 5x32")
+    return int(beam), int(batch)
 
 
 def _show(rows: Iterable[Row], as_json: bool) -> None:
