@@ -127,7 +127,9 @@ def generate(
         int | None,
         typer.Option(min=1, help="Processes, or Ray actors.  [default: 1; for a file of many lines all cores]"),
     ] = None,
-    threads: Annotated[int | None, typer.Option(min=1, help="CPU threads.  [default: all cores]")] = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="CPU threads.  [default: one for a small model, else all cores]")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Write here instead of standard output.")] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on where an interrupted run with --out stopped.")
@@ -154,9 +156,12 @@ def generate(
 
         torch.set_num_threads(threads)
     from syntagma.search import Generator
+    from syntagma.search.spread import use_threads_for
     from syntagma.search.stopwatch import Stopwatch
 
     generator = Generator.from_pretrained(model, int8=int8)
+    if threads is None:
+        use_threads_for(generator.network)
     if engine == "ctranslate2":
         _check_export(generator, model)
         engine = "local"
