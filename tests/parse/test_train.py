@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import torch
 
-from syntagma.errors import ConfigError, InputError
+from syntagma.errors import ConfigError, InputError, SyntagmaError
 from syntagma.parse.config import from_dict, from_settings, to_dict
 from syntagma.parse.neural import NeuralParser
 from syntagma.parse.settings import TrainConfig, Trees, encoder_folder, read_data
@@ -98,6 +98,8 @@ def test_a_run_may_start_from_a_parser(data: Trees, tiny: Path, tiny_settings: d
     (other / "config.json").write_text(text.replace('"NP"', '"NX"'))
     with pytest.raises(ConfigError, match="other: this parser's labels are not those of the trees"):
         Trainer(replace(config, init=str(other)), data, tmp_path / "run")
+    with pytest.raises(SyntagmaError, match="nowhere"):
+        Trainer(replace(config, init="nowhere"), data, tmp_path / "run")
 
 
 def test_settings_round_trip_and_refuse_what_they_do_not_know() -> None:

@@ -8,7 +8,8 @@ import pytest
 
 from search_models import TEXTS, random_model
 from syntagma.bench.generate import run
-from syntagma.errors import InputError
+from syntagma.bench.team import Team
+from syntagma.errors import InputError, SyntagmaError
 from syntagma.model.storage import save_pretrained
 from syntagma.text import Subwords, split
 
@@ -47,3 +48,8 @@ def test_what_is_missing_is_said(tmp_path: Path) -> None:
 def test_a_setting_that_cannot_be_read(syntagma: Callable[..., subprocess.CompletedProcess[str]]) -> None:
     wrong = syntagma("bench", "generate", "--setting", "5", check=1)
     assert wrong.stderr == "syntagma: '5' is no setting; write BEAMxBATCH, such as 5x32\n"
+
+
+def test_a_process_that_dies_is_said(tmp_path: Path) -> None:
+    with pytest.raises(SyntagmaError, match="a process of the bench died"):
+        Team(tmp_path / "nothing", TEXTS, 1, tmp_path)

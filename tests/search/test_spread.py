@@ -5,12 +5,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
 
 from search_models import TEXTS, random_model
 from syntagma.cli.generate import _workers
 from syntagma.model.storage import save_pretrained
 from syntagma.search import Generator
-from syntagma.search.spread import Work, spread
+from syntagma.search.spread import Work, spread, use_threads_for
 from syntagma.text import Subwords, split
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -51,3 +52,15 @@ def test_a_file_of_many_lines_gets_all_cores(
     spread_out = syntagma("generate", *given)
     assert spread_out.stdout == syntagma("generate", *given, "--workers", "1").stdout
     assert spread_out.stdout.count("\n") == 520
+
+
+def test_small_networks_get_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(torch, "set_num_threads", asked.append)
+    network = torch.nn.Linear(3, 4)
+    use_threads_for(network)
+    assert asked == [1]
+    monkeypatch.setattr("syntagma.search.spread._SMALL", 16)  # its weights and biases, which is no longer small
+    use_threads_for(network)
+    use_threads_for(object())  # another engine's, which has threads of its own
+    assert asked == [1]

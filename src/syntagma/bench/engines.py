@@ -65,7 +65,7 @@ def _hugging_face(seq2seq: Any, rows: list[list[int]]) -> Engine:
                     attention_mask=(ids != config.pad).long(),
                     num_beams=beam,
                     max_new_tokens=seq2seq.defaults.max_tokens,
-                    early_stopping=True,
+                    early_stopping=beam > 1,
                 )
             lengths += [sum(at not in (config.pad, config.end, config.start) for at in row) for row in made.tolist()]
         return lengths

@@ -6,9 +6,10 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from syntagma.bench.engines import Engine, load_engines
+from syntagma.errors import SyntagmaError
 from syntagma.memory import keep_freed_memory
 
 
@@ -29,7 +30,7 @@ class Team:
             self._lines.append(ours)
         self._names: list[str] = []
         for line in self._lines:  # until the last has loaded
-            self._names = line.recv()
+            self._names = _heard(line)
 
     def engines(self) -> dict[str, Engine]:
         """What the members can run, as engines that have all of them run it at once."""
@@ -39,7 +40,7 @@ class Team:
         def run(beam: int, batch: int) -> list[int]:
             for line in self._lines:
                 line.send((name, beam, batch))
-            return [length for line in self._lines for length in line.recv()]
+            return [length for line in self._lines for length in _heard(line)]
 
         return run
 
@@ -53,6 +54,13 @@ class Team:
             line.close()
         for member in self._members:
             member.join()
+
+
+def _heard(line: Connection) -> Any:
+    try:
+        return line.recv()
+    except EOFError:
+        raise SyntagmaError("a process of the bench died", remedy="what it said stands above; run it again") from None
 
 
 def _work(line: Connection, data: Path, texts: list[str], folder: Path) -> None:

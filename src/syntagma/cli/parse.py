@@ -276,7 +276,8 @@ def train(
     epochs: Annotated[float, typer.Option(help="Train for so many rounds of the data.")] = 10.0,
     encoder: Annotated[str, typer.Option(help="The packaged encoder, or the folder of a BERT.")] = "all-minilm-l6-v2",
     init: Annotated[
-        str, typer.Option(help="A parser's model folder to start from, of the same labels.", show_default=False)
+        str,
+        typer.Option(help="A parser of the same labels to start from: a name or folder.", show_default=False),
     ] = "",
     threads: Annotated[int, typer.Option(help="Processor threads.", min=1)] = 1,
     settings: Annotated[

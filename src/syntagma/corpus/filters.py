@@ -101,12 +101,16 @@ def refuse_swaps(options: Options, source: str, target: str) -> Reason | None:
     ('swap', 'the source has she, the target he')
     """
     for item in options.no_swap:
-        groups = [frozenset(group.lower().replace(",", " ").split()) for group in item.split("/")]
-        ours, theirs = ([words & group for group in groups] for words in map(_lower_words, (source, target)))
+        ours, theirs = ([words & group for group in _groups(item)] for words in map(_lower_words, (source, target)))
         if any(ours) and any(theirs) and list(map(bool, ours)) != list(map(bool, theirs)):
             said = [" and ".join(sorted(frozenset().union(*found))) for found in (ours, theirs)]
             return "swap", f"the source has {said[0]}, the target {said[1]}"
     return None
+
+
+@lru_cache(maxsize=64)
+def _groups(item: str) -> tuple[frozenset[str], ...]:
+    return tuple(frozenset(group.lower().replace(",", " ").split()) for group in item.split("/"))
 
 
 def _lower_words(text: str) -> frozenset[str]:

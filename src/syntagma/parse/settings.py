@@ -17,7 +17,7 @@ class TrainConfig:
     """The settings of a run."""
 
     encoder: str = "all-minilm-l6-v2"  # the packaged encoder of that name, or the folder of a BERT
-    init: str = ""  # the folder of a parser whose weights it starts from, rather than from the encoder alone
+    init: str = ""  # a parser whose weights it starts from (a name, a folder), rather than from the encoder alone
     name: str = "parser-en"
     version: str = "1"
     precision: str = "int8"  # of the model that is written

@@ -24,6 +24,7 @@ from torch import Tensor
 
 from syntagma.errors import ConfigError, Place
 from syntagma.files import write_whole
+from syntagma.hub import find_folder
 from syntagma.parse import weights
 from syntagma.parse.card import model_card
 from syntagma.parse.chart import span_number
@@ -75,7 +76,7 @@ class Trainer:
         )
         self.network.encoder.load_state_dict(pretrained.state_dict())
         if config.init:
-            self._start_from(Path(config.init))
+            self._start_from(find_folder(config.init, "parser", "network"))
         self.network.encoder.pieces.requires_grad_(False)
         self.network.encoder.positions.requires_grad_(False)
         self.label_ids = {label: number for number, label in enumerate(self.model_config.labels)}
