@@ -17,6 +17,7 @@ import torch
 from syntagma.errors import ConfigError, InputError, SyntagmaError
 from syntagma.parse.config import from_dict, from_settings, to_dict
 from syntagma.parse.neural import NeuralParser
+from syntagma.parse.score import score_trees
 from syntagma.parse.settings import TrainConfig, Trees, encoder_folder, read_data
 from syntagma.parse.train import Trainer
 
@@ -96,10 +97,46 @@ def test_a_run_may_start_from_a_parser(data: Trees, tiny: Path, tiny_settings: d
     other = shutil.copytree(tiny, tmp_path / "other")
     text = (other / "config.json").read_text()
     (other / "config.json").write_text(text.replace('"NP"', '"NX"'))
-    with pytest.raises(ConfigError, match="other: this parser's labels are not those of the trees"):
+    with pytest.raises(ConfigError, match="other: this parser does not know NP; give one that was trained on such"):
         Trainer(replace(config, init=str(other)), data, tmp_path / "run")
     with pytest.raises(SyntagmaError, match="nowhere"):
         Trainer(replace(config, init="nowhere"), data, tmp_path / "run")
+
+
+def test_labels_are_numbered_as_in_the_parser_that_a_run_starts_from(
+    data: Trees, tiny: Path, tiny_settings: dict[str, Any], tmp_path: Path
+) -> None:
+    more = replace(data, gold=[*data.gold, *[one for one in data.gold if "NP" not in one.spans.values()] * 9])
+    plain = Trainer(from_dict(TrainConfig, tiny_settings), more, tmp_path / "plain")
+    started = Trainer(from_dict(TrainConfig, tiny_settings | {"init": str(tiny)}), more, tmp_path / "started")
+    theirs = NeuralParser.load(tiny).config
+    assert plain.model_config.labels != theirs.labels == started.model_config.labels
+
+
+def test_a_run_learns_from_a_teacher(data: Trees, tiny: Path, tiny_settings: dict[str, Any], tmp_path: Path) -> None:
+    def agreement(teacher_weight: float) -> float:
+        settings = {"epochs": 20.0, "teacher": str(tiny), "teacher_weight": teacher_weight, "margin_weight": 0.0}
+        trainer = Trainer(from_dict(TrainConfig, tiny_settings | settings), wrong, tmp_path / str(teacher_weight))
+        trainer.run()
+        words = [tree.words() for tree in data.dev]
+        return score_trees(NeuralParser.load(tiny).parse(words), trainer.averaged().parse(words)).f1
+
+    wrong = replace(data, gold=[replace(one, spans={}) for one in data.gold], silver=[])
+    assert agreement(30.0) > 2 * agreement(0.0)  # the trees say that nothing is a constituent
+
+
+def test_who_cannot_teach_is_refused(data: Trees, tiny: Path, tiny_settings: dict[str, Any], tmp_path: Path) -> None:
+    trees = tmp_path / "a.trees"
+    trees.write_text("(TOP (NP (NN day)))\n")
+    config = from_dict(TrainConfig, tiny_settings | {"init": str(tiny)})
+    with pytest.raises(ConfigError, match="cannot teach; give neural parsers to --teacher"):
+        Trainer(replace(config, teacher=f"brackets:{trees}"), data, tmp_path / "run")
+    other = shutil.copytree(tiny, tmp_path / "other")
+    settings = json.loads((other / "config.json").read_text())
+    settings["labels"][1:3] = settings["labels"][2:0:-1]
+    (other / "config.json").write_text(json.dumps(settings))
+    with pytest.raises(ConfigError, match="other: its labels or tags are not those of"):
+        Trainer(replace(config, teacher=str(other)), data, tmp_path / "run")
 
 
 def test_settings_round_trip_and_refuse_what_they_do_not_know() -> None:

@@ -24,7 +24,9 @@ CHUNK = 256
 
 ParserName = Annotated[
     str,
-    typer.Option("--parser", help="parser-en, a model folder, brackets:FILE, benepar[:MODEL] or stanza[:LANGUAGE]."),
+    typer.Option(
+        "--parser", help="parser-en, a folder, several as A+B, brackets:FILE, benepar[:MODEL], stanza[:LANGUAGE]."
+    ),
 ]
 Threads = Annotated[int, typer.Option(help="Processor threads; 0 leaves it to torch.", min=0)]
 
@@ -279,6 +281,10 @@ def train(
         str,
         typer.Option(help="A parser of the same labels to start from: a name or folder.", show_default=False),
     ] = "",
+    teacher: Annotated[
+        str,
+        typer.Option(help="A parser of the same labels, or several as A+B, to learn from.", show_default=False),
+    ] = "",
     threads: Annotated[int, typer.Option(help="Processor threads.", min=1)] = 1,
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="Another setting, as key=value.", show_default=False)
@@ -292,7 +298,8 @@ def train(
     from syntagma.parse.settings import TrainConfig, read_data
     from syntagma.parse.train import Trainer
 
-    given = {"minutes": minutes, "epochs": epochs, "encoder": encoder, "init": init, "threads": threads}
+    given = {"minutes": minutes, "epochs": epochs, "encoder": encoder, "init": init}
+    given |= {"teacher": teacher, "threads": threads}
     config = from_settings(TrainConfig, given, settings or [])
     _use_threads(threads)
     trainer = Trainer(config, read_data(gold, silver or []), out)

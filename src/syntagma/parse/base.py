@@ -7,6 +7,7 @@ words.  The names that `load_parser` knows:
 |---|---|
 | `parser-en`, or `neural` | the bundled neural parser; any other bundled name likewise |
 | a folder | the neural parser in that folder |
+| `A+B`, of names as above | several neural parsers, the mean of whose scores decides |
 | `owner/name` | the neural parser of that name on the Hugging Face hub |
 | `brackets:FILE` | a file of trees that is aligned with the text |
 | `benepar`, `benepar:MODEL` | the Berkeley parser, by default its model `benepar_en3` |
@@ -16,6 +17,7 @@ words.  The names that `load_parser` knows:
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from syntagma.errors import ConfigError, InputError, Place
@@ -72,4 +74,11 @@ def load_parser(name: str = DEFAULT) -> Parser:
         return StanzaParser(rest or "en")
     from syntagma.parse.neural import NeuralParser
 
-    return NeuralParser.load(find_folder(DEFAULT if name == "neural" else name, "parser", "network"))
+    names = [name] if Path(name).is_dir() else name.split("+")
+    folders = [find_folder(DEFAULT if one == "neural" else one, "parser", "network") for one in names]
+    parsers = [NeuralParser.load(folder) for folder in folders]
+    if len(parsers) == 1:
+        return parsers[0]
+    from syntagma.parse.ensemble import join
+
+    return join(names, parsers)

@@ -3,7 +3,8 @@
 The margin loss asks that the gold tree score better than every other tree by the number of its wrong spans; the tree
 that breaks this most is found by decoding the chart with one point added to every label that is not the gold one.  The
 span loss is the cross-entropy of every span's label by itself: a denser signal, which the first epochs need.  The tag
-loss is the cross-entropy of every word's part of speech.
+loss is the cross-entropy of every word's part of speech.  The teacher loss is the cross-entropy with what another
+parser thinks of every span and every word.
 """
 
 from __future__ import annotations
@@ -70,3 +71,9 @@ def tag_loss(scores: Tensor, gold: Tensor, smoothing: float = 0.0) -> Tensor:
     return F.cross_entropy(
         scores.flatten(0, 1), gold.flatten(), ignore_index=IGNORED, reduction="sum", label_smoothing=smoothing
     )
+
+
+def teacher_loss(scores: Tensor, theirs: Tensor, gold: Tensor) -> Tensor:
+    """The sum over spans (or words) of the cross-entropy with a teacher's distribution; `gold` only marks padding."""
+    there = (gold != IGNORED).flatten()
+    return F.cross_entropy(scores.flatten(0, 1)[there], theirs.flatten(0, 1)[there].softmax(1), reduction="sum")

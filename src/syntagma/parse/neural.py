@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+from torch import nn
 
 from syntagma.errors import ConfigError, Place
 from syntagma.files import write_whole
@@ -45,9 +46,9 @@ class ModelConfig:
 
 
 class NeuralParser:
-    """Parses words with a `ParserNetwork`."""
+    """Parses words with a `ParserNetwork`, or with what gives scores of the same shapes."""
 
-    def __init__(self, config: ModelConfig, network: ParserNetwork, pieces: Pieces) -> None:
+    def __init__(self, config: ModelConfig, network: nn.Module, pieces: Pieces) -> None:
         self.config = config
         self.network = network.eval()
         self.pieces = pieces

@@ -36,6 +36,8 @@ class TrainConfig:
     margin_weight: float = 1.0
     span_weight: float = 0.5
     tag_weight: float = 0.5
+    teacher: str = ""  # a parser, or several as A+B, whose scores are learnt beside the trees
+    teacher_weight: float = 1.0  # of its spans and tags, relative to `span_weight` and `tag_weight`
     average: float = 0.999  # the decay of the moving average of the weights, which is what is scored and kept
     silver_from: float = 1.0  # the share of the silver trees that an epoch shows, at the beginning
     silver_to: float = 0.3  # and at the end

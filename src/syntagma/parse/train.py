@@ -15,7 +15,7 @@ import random
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +26,12 @@ from syntagma.errors import ConfigError, Place
 from syntagma.files import write_whole
 from syntagma.hub import find_folder
 from syntagma.parse import weights
+from syntagma.parse.base import load_parser
 from syntagma.parse.card import model_card
 from syntagma.parse.chart import span_number
 from syntagma.parse.config import read_config, to_dict
 from syntagma.parse.encoder import EncoderConfig, load_bert
-from syntagma.parse.loss import IGNORED, margin_loss, span_loss, tag_loss
+from syntagma.parse.loss import IGNORED, margin_loss, span_loss, tag_loss, teacher_loss
 from syntagma.parse.network import Batch, NetworkConfig, ParserNetwork, collate
 from syntagma.parse.neural import ModelConfig, NeuralParser, batches_by_length
 from syntagma.parse.pieces import Pieces
@@ -70,13 +71,20 @@ class Trainer:
         folder = encoder_folder(config.encoder)
         self.pieces = Pieces.load(folder / "tokenizer.json")
         pretrained = load_bert(folder, config.dropout)
+        start = find_folder(config.init, "parser", "network") if config.init else None
+        teacher = _load_teacher(config.teacher) if config.teacher else None
         self.model_config = self._model_config(pretrained.config)
+        if start is not None:
+            self._name_labels_as(read_config(ModelConfig, start / "config.json"), str(start), "--init")
+        if teacher is not None:
+            self._name_labels_as(teacher.config, config.teacher, "--teacher")
         self.network = ParserNetwork(
             pretrained.config, self.model_config.network, dropout=config.dropout, head_dropout=config.head_dropout
         )
         self.network.encoder.load_state_dict(pretrained.state_dict())
-        if config.init:
-            self._start_from(find_folder(config.init, "parser", "network"))
+        if start is not None:
+            weights.load(self.network, start / "model.safetensors")
+        self.teacher = teacher.network.requires_grad_(False) if teacher is not None else None
         self.network.encoder.pieces.requires_grad_(False)
         self.network.encoder.positions.requires_grad_(False)
         self.label_ids = {label: number for number, label in enumerate(self.model_config.labels)}
@@ -97,14 +105,19 @@ class Trainer:
             self.config.name, self.config.version, encoder, network, tuple(labels), tuple(tags), open_root=open_root
         )
 
-    def _start_from(self, folder: Path) -> None:
-        """Take the weights of a parser that was trained on such trees before."""
-        theirs = read_config(ModelConfig, folder / "config.json")
-        for what in ("labels", "tags"):
-            if getattr(theirs, what) != getattr(self.model_config, what):
-                remedy = "give one that was trained on the same trees, or leave --init out"
-                raise ConfigError(f"this parser's {what} are not those of the trees", Place(str(folder)), remedy)
-        weights.load(self.network, folder / "model.safetensors")
+    def _name_labels_as(self, theirs: ModelConfig, where: str, option: str) -> None:
+        """Number labels and tags as that parser does, which must know all that the trees have."""
+        ours = self.model_config
+        unknown = sorted({*ours.labels, *ours.tags} - {*theirs.labels, *theirs.tags})
+        if unknown:
+            remedy = f"give one that was trained on such trees, or leave {option} out"
+            raise ConfigError(f"this parser does not know {', '.join(unknown)}", Place(where), remedy)
+        network = replace(ours.network, labels=len(theirs.labels), tags=len(theirs.tags))
+        named = replace(ours, network=network, labels=theirs.labels, tags=theirs.tags)
+        if self.config.init and self.config.teacher and option == "--teacher" and named != ours:
+            remedy = "give parsers that were trained on the same trees"
+            raise ConfigError(f"its labels or tags are not those of {self.config.init}", Place(where), remedy)
+        self.model_config = named
 
     def _groups(self) -> list[dict[str, Any]]:
         """The weights by learning rate: the encoder's layers from the top down, then the rest."""
@@ -207,6 +220,12 @@ class Trainer:
         spans = span_loss(scores, gold, config.label_smoothing)
         tagging = tag_loss(tag_scores, tags, config.label_smoothing)
         loss = config.margin_weight * margin + config.span_weight * spans + config.tag_weight * tagging
+        if self.teacher is not None:
+            with torch.no_grad():
+                their_scores, their_tags = self.teacher(batch)
+            taught = config.span_weight * teacher_loss(scores, their_scores, gold)
+            taught = taught + config.tag_weight * teacher_loss(tag_scores, their_tags, tags)
+            loss = loss + config.teacher_weight * taught
         self.optimizer.zero_grad(set_to_none=True)
         (loss / sum(batch.lengths)).backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(self.learnt.values(), config.clip)
@@ -274,3 +293,10 @@ class Trainer:
         with open(self.out / "log.jsonl", "a", encoding="utf-8") as stream:
             stream.write(line + "\n")
         print(line, file=sys.stderr, flush=True)
+
+
+def _load_teacher(name: str) -> NeuralParser:
+    parser = load_parser(name)
+    if not isinstance(parser, NeuralParser):
+        raise ConfigError(f"{name} cannot teach", remedy="give neural parsers to --teacher")
+    return parser
