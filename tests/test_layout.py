@@ -8,7 +8,7 @@ from pathlib import Path
 import syntagma
 
 ORDER = [
-    "errors", "files", "config", "hub", "memory", "engines", "tree", "levels", "template", "text", "parse", "metrics",
+    "errors", "files", "config", "hub", "process", "engines", "tree", "levels", "template", "text", "parse", "metrics",
     "corpus", "model", "convert", "backbone", "search", "train", "distillation", "experiment", "serve", "bench",
     "cli", "demo", "__main__", "__init__",
 ]  # fmt: skip

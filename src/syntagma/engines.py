@@ -21,7 +21,7 @@ from multiprocessing import connection, get_context, parent_process
 from typing import Any, TypeVar
 
 from syntagma.errors import ConfigError, MissingExtra, SyntagmaError
-from syntagma.memory import keep_freed_memory
+from syntagma.process import keep_freed_memory
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from syntagma.bench.engines import Engine, load_engines
 from syntagma.errors import SyntagmaError
-from syntagma.memory import keep_freed_memory
+from syntagma.process import keep_freed_memory
 
 
 class Team:

@@ -27,7 +27,7 @@ from syntagma.cli import (
     votes,
 )
 from syntagma.errors import SyntagmaError
-from syntagma.memory import keep_freed_memory
+from syntagma.process import keep_freed_memory, load_less_of_torch
 
 app = typer.Typer(
     name="syntagma",
@@ -67,6 +67,7 @@ def _root(version: bool = typer.Option(False, "--version", help="Print the versi
 def main() -> None:
     """Run the command; a user's error is one sentence on stderr and exit code 1."""
     keep_freed_memory()
+    load_less_of_torch()
     try:
         app()
     except SyntagmaError as error:
