@@ -72,10 +72,10 @@ class TestTable:
     def test_outputs_are_made_once_and_counted(self, tmp_path: Path) -> None:
         generator = random_generator(SUBWORDS, beam=2, max_depth=3, max_tokens=8)
         system = System("random", "nowhere", 2)
-        path = write_outputs(system, generator, PAIRS, tmp_path)
+        path = write_outputs(system, PAIRS, tmp_path, generator.stream)
         before = path.read_text()
         path.write_text(before.upper())
-        assert write_outputs(system, generator, PAIRS, tmp_path).read_text() == before.upper()
+        assert write_outputs(system, PAIRS, tmp_path, generator.stream).read_text() == before.upper()
         assert [name for name, _ in stored(tmp_path)] == ["random, beam 2"]
         with pytest.raises(InputError, match="3 lines for 2 sources"):
             read_outputs(path, PAIRS[:2])

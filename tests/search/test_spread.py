@@ -9,6 +9,7 @@ import torch
 
 from search_models import TEXTS, random_model
 from syntagma.cli.generate import _workers
+from syntagma.model.int8 import quantised
 from syntagma.model.storage import save_pretrained
 from syntagma.search import Generator
 from syntagma.search.spread import Work, spread, use_threads_for
@@ -62,5 +63,11 @@ def test_small_networks_get_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     assert asked == [1]
     monkeypatch.setattr("syntagma.search.spread._SMALL", 16)  # its weights and biases, which is no longer small
     use_threads_for(network)
+    use_threads_for(torch.nn.Linear(3, 2), network)
     use_threads_for(object())  # another engine's, which has threads of its own
     assert asked == [1]
+    use_threads_for(quantised(torch.nn.Sequential(torch.nn.Linear(3, 4, bias=False))))
+    assert asked == [1, 1]
+    monkeypatch.setattr("syntagma.search.spread._SMALL", 12)
+    use_threads_for(quantised(torch.nn.Sequential(torch.nn.Linear(3, 4, bias=False))))
+    assert asked == [1, 1]

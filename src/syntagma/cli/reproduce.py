@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +14,6 @@ import typer
 if TYPE_CHECKING:
     from syntagma.experiment.outputs import System
     from syntagma.experiment.tasks import Task
-    from syntagma.search import Generator
 
 RESULTS = Path("results")
 
@@ -104,20 +104,18 @@ def _table(
     def rival(name: str) -> str | None:
         return f"{against}, {name.split(', ')[1]}" if ", beam " in name else None
 
-    loaded: dict[str, Generator] = {}
     for tested in task.sets:
         pairs = tested.pairs(data)[:limit]
         folder = results / task.name / tested.name
         missing = [system for system in systems if not (folder / system.file).exists()]
         if missing:
-            from syntagma.search import Generator
+            from syntagma.search.spread import Work, processes_for, spread
 
             folder.mkdir(parents=True, exist_ok=True)
             for system in missing:
                 _say(f"{system.name}, beam {system.beam}: {tested.title}")
-                if system.model not in loaded:
-                    loaded[system.model] = Generator.from_pretrained(system.model)
-                write_outputs(system, loaded[system.model], pairs, folder)
+                work = Work(system.model, {"beam": system.beam})
+                write_outputs(system, pairs, folder, partial(spread, work, workers=processes_for(len(pairs))))
         if not list(stored(folder)):
             remedy = f"generate some with --system guided={task.model}"
             raise InputError("there are no stored outputs", Place(str(folder)), remedy)

@@ -34,7 +34,9 @@ def serve(
     batch_size: Annotated[int, typer.Option(min=1, help="Texts searched at once.")] = 32,
     queue: Annotated[int, typer.Option(min=1, help="Texts that may wait; beyond, 503 is answered.")] = 128,
     seconds: Annotated[float, typer.Option(help="The time limit of a request.")] = 30.0,
-    threads: Annotated[int | None, typer.Option(min=1, help="CPU threads.  [default: all cores]")] = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="CPU threads of a model.  [default: one for small models]")
+    ] = None,
     int8: Annotated[
         bool, typer.Option("--int8", help="Int8 weights: faster on a CPU, nearly the same scores.")
     ] = False,

@@ -6,14 +6,14 @@ again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from syntagma.errors import InputError, Place, SyntagmaError
 from syntagma.experiment.tasks import Pairs
 from syntagma.files import read_lines, write_whole
-from syntagma.search import Generator
+from syntagma.search.spread import Found
 
 
 class System(NamedTuple):
@@ -30,25 +30,17 @@ class System(NamedTuple):
 
 
 def write_outputs(
-    system: System,
-    generator: Generator,
-    pairs: Pairs,
-    folder: Path,
-    *,
-    batch: int = 32,
-    told: Callable[[int], None] = lambda done: None,
+    system: System, pairs: Pairs, folder: Path, generate: Callable[[Iterable[str]], Iterator[Found]]
 ) -> Path:
     """Generate a text for each source, unless that was done before; the file."""
     path = folder / system.file
     if path.exists():
         return path
-    options = generator.defaults.changed({"beam": system.beam})
     with write_whole(path) as stream:
-        for found in generator.stream((source for source, _ in pairs), options=options, batch=batch):
+        for found in generate(source for source, _ in pairs):
             if isinstance(found, SyntagmaError):
                 raise found
             stream.write((" ".join(found[0].text.splitlines()) if found else "") + "\n")
-            told(1)
     return path
 
 

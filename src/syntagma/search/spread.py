@@ -48,16 +48,25 @@ class Work:
         loaded: Generator | None = self.__dict__.get("_loaded")
         if loaded is None:
             loaded = self.__dict__["_loaded"] = Generator.from_pretrained(self.model, int8=self.int8)
+            use_threads_for(loaded.network)
         return loaded
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_loaded"}
 
 
-def use_threads_for(network: Any) -> None:
-    """One thread where the network is small: its steps are over before several have agreed on who does what."""
-    if isinstance(network, nn.Module) and sum(weight.numel() for weight in network.parameters()) < _SMALL:
+def use_threads_for(*networks: Any) -> None:
+    """One thread where all are small: their steps are over before several have agreed on who does what."""
+    ours = [network for network in networks if isinstance(network, nn.Module)]
+    if ours and all(_size(network) < _SMALL for network in ours):
         torch.set_num_threads(1)
+
+
+def _size(network: nn.Module) -> int:
+    """How many weights it has; those of int8 layers are no parameters."""
+    weights = [getattr(module, "weight", None) for module in network.modules()]
+    packed = [weight() for weight in weights if callable(weight)]
+    return sum(weight.numel() for weight in (*network.parameters(), *packed))
 
 
 def processes_for(texts: int) -> int:
