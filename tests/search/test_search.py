@@ -307,6 +307,35 @@ class TestAlgorithm:
             orders.append([one.context.ids for one in plain] == [one.context.ids for one in joint])
         assert not (architecture == "extra-encoder" and all(orders))
 
+    @pytest.mark.parametrize("architecture", ["extra-encoder", "extra-attention", "concat"])
+    def test_a_second_opinion_orders_what_the_search_found(self, architecture: Architecture) -> None:
+        """By the mean of the joint log-probability and of the text written in one go, whatever else is searched."""
+        moved = 0
+        for seed in range(4):
+            network = random_model(SUBWORDS, seed, architecture, whole=True)
+            with torch.no_grad():
+                network.embedding.weight[[network.config.end, *network.config.labels[1:]]] *= 3.0
+            options = SearchOptions.from_dict({"beam": 6, "max_depth": 4, "max_tokens": 12})
+            generator = Generator(network, SUBWORDS, options)
+            joint = search(generator, TEXTS[0], rank="joint")
+            found = search(generator, TEXTS[0], rank="whole")
+            assert sorted(one.context.ids for one in joint) == sorted(one.context.ids for one in found)
+            source, ends = SUBWORDS.encode(TEXTS[0]), (network.config.end,)
+            worth = []
+            for one in found:
+                alone = make_batch([Example(source, [(ends, one.context.ids)])], network.config)
+                opinion = network.token_scores(alone).sum().item()
+                worth.append((whole_score(network, TEXTS[0], one) + opinion) / len(one.context.ids))
+            assert worth == pytest.approx(sorted(worth, reverse=True), abs=1e-5)
+            moved += [one.context.ids for one in joint] != [one.context.ids for one in found]
+            together = list(generator.stream(TEXTS, options=options.changed({"rank": "whole"})))
+            assert [one.text for one in together[0]] == [one.text for one in generator(TEXTS[0], rank="whole")]  # type: ignore[union-attr]
+        assert moved
+
+    def test_a_model_that_never_wrote_whole_texts_has_no_second_opinion(self) -> None:
+        with pytest.raises(ConfigError, match="has not learnt to write whole texts; use rank=joint, or train"):
+            Generator(random_model(SUBWORDS), SUBWORDS)(TEXTS[0], rank="whole")
+
     def test_baselines_search_too(self) -> None:
         for architecture in ("seq2seq", "linearised"):
             network = random_model(SUBWORDS, 1, architecture)

@@ -25,9 +25,14 @@ def network_config(corpus: Corpus, architecture: str = "extra-encoder", **change
     return TrainConfig.from_dict(values).network(corpus.subwords)
 
 
+@pytest.mark.parametrize("whole", [False, True])
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_batches_keep_to_the_budget(corpus: Corpus, architecture: str) -> None:
-    data = Data(corpus.split("train").examples, "train", network_config(corpus, architecture))
+def test_batches_keep_to_the_budget(corpus: Corpus, architecture: str, whole: bool) -> None:
+    if whole and architecture in ("seq2seq", "linearised"):
+        with pytest.raises(ConfigError, match="writes nothing but whole texts; leave whole out"):
+            network_config(corpus, architecture, whole=True)
+        return
+    data = Data(corpus.split("train").examples, "train", network_config(corpus, architecture, whole=whole))
     batches = data.batches(600, seed=3)
     seen = []
     for numbers in batches.epoch(0):
@@ -44,6 +49,20 @@ def test_baselines_learn_the_whole_target(corpus: Corpus) -> None:
     for architecture, ids in (("seq2seq", stored.target_ids), ("linearised", stored.linear_ids)):
         data = Data(corpus.split("train").examples, "train", network_config(corpus, architecture))
         assert data.example(0) == Example(stored.source_ids.tolist(), [((), ids.tolist())])
+
+
+@pytest.mark.parametrize("architecture", ["extra-encoder", "extra-attention"])
+@torch.no_grad()
+def test_whole_texts_are_learnt_beside_the_levels_and_apart_from_them(corpus: Corpus, architecture: str) -> None:
+    config = network_config(corpus, architecture, slots=True, history=True, copy=True, whole=True, dropout=0.0)
+    torch.manual_seed(1)
+    network = Network(config).eval()
+    both = Data(corpus.split("train").examples, "train", config).example(0)
+    *levels, whole = both.levels
+    assert whole == ((config.end,), corpus.split("train").examples[0].target_ids.tolist())
+    scores = [network.token_scores(make_batch([Example(both.source, some)], config)) for some in (levels, [whole])]
+    together = network.token_scores(make_batch([both], config))
+    assert torch.allclose(together, torch.cat(scores, dim=1), atol=1e-5)
 
 
 def test_walking_goes_on_anywhere(corpus: Corpus) -> None:

@@ -30,6 +30,7 @@ class RankKind(StrEnum):
 
     score = "score"
     joint = "joint"
+    whole = "whole"
 
 
 class ScoreKind(StrEnum):
@@ -86,7 +87,7 @@ def generate(
     ] = None,
     score: Annotated[ScoreKind | None, typer.Option(help="Log-probabilities summed or averaged.")] = None,
     rank: Annotated[
-        RankKind | None, typer.Option(help="Order texts by the search's score, or by log-probability for each subword.")
+        RankKind | None, typer.Option(help="Order texts by score, by log-probability, or with a second opinion.")
     ] = None,
     nbest: Annotated[int, typer.Option(min=1, help="How many hypotheses to print for each text.")] = 1,
     template: Annotated[str | None, typer.Option(help="The tree's shape, e.g. '(S (NP) (VP *))'.")] = None,

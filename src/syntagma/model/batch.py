@@ -133,11 +133,16 @@ def _infill_rows(example: Example, config: ModelConfig) -> tuple[list[int], ...]
     return inputs, targets, level, place, slot
 
 
+def whole_level(target: Ids, config: ModelConfig) -> tuple[Ids, Ids]:
+    """The level that writes a text in one go: from a context that is nothing but an end, without parts."""
+    return (config.end,), target
+
+
 def mark_levels(levels: Sequence[tuple[Ids, Ids]], config: ModelConfig) -> list[Marked]:
     """The contexts of a sentence's levels, each token with its history, which the levels before it tell."""
     marked: list[Marked] = []
     for depth, (context, _) in enumerate(levels, 1):
-        if depth == 1:
+        if depth == 1 or tuple(context) == (config.end,):
             marked.append(mark_context(context, config))
         else:
             marked.append(grow_marks(marked[-1], levels[depth - 2][1], depth, config))

@@ -271,12 +271,25 @@ class Sentence:
         """The beam as it is ranked when nothing is open any more."""
         if self.options.rank == "score" or any(self.holds_label(hypothesis.context.ids) for hypothesis in kept):
             return kept
-        return sorted(
-            kept,
-            key=lambda hypothesis: (
-                -hypothesis.log_probability(self.options.score) / max(1, len(hypothesis.context.ids))
-            ),
-        )
+        return sorted(kept, key=lambda hypothesis: -self._joint(hypothesis) / max(1, len(hypothesis.context.ids)))
+
+    def _joint(self, hypothesis: Hypothesis) -> float:
+        return hypothesis.log_probability(self.options.score)
+
+    def candidates(self) -> list[Ids]:
+        """The finished texts that a second opinion is wanted on, if there is room for it."""
+        found = [tuple(hypothesis.context.ids) for hypothesis in self.beam]
+        wanted = self.options.rank == "whole" and not any(map(self.holds_label, found))
+        return found if wanted and all(len(ids) < self.config.max_positions for ids in found) else []
+
+    def reorder(self, opinions: Mapping[Ids, float]) -> None:
+        """Order the beam by the mean of its own log-probabilities and of these, for each subword."""
+
+        def worth(hypothesis: Hypothesis) -> float:
+            ids = tuple(hypothesis.context.ids)
+            return (self._joint(hypothesis) + opinions[ids]) / max(1, len(ids))
+
+        self.beam = sorted(self.beam, key=worth, reverse=True)
 
     def _keep(self, ranked: list[Hypothesis]) -> list[Hypothesis]:
         """The next beam: the best, or, with wishes or a diversity penalty, the best under those."""

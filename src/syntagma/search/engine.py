@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
+from typing import cast
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from syntagma.model.batch import check_lengths, pad_rows, stack_contexts
-from syntagma.model.interface import Decodes, State
+from syntagma.model.batch import Example, check_lengths, make_batch, pad_rows, stack_contexts, whole_level
+from syntagma.model.interface import Decodes, Learns, State
 from syntagma.model.network import Scores
-from syntagma.search.beam import Job, Sentence
+from syntagma.search.beam import Ids, Job, Sentence
 from syntagma.search.grammar import IMPOSSIBLE, BracketPlace, Grammar, Place
 from syntagma.search.inner import Group, Row, Way
 from syntagma.search.options import SearchOptions
@@ -107,6 +108,7 @@ class Engine:
                 del self._alive[id(sentence)]
                 done.append(sentence)
         self._ready = []
+        self._ask_again([sentence for sentence in done if sentence.candidates()])
         sentences = list({id(job.sentence): job.sentence for job in self._waiting}.values())
         if not sentences or (self._groups and len(sentences) * _READY_SHARE < self.alive):
             return done
@@ -119,6 +121,23 @@ class Engine:
         self._groups += [Group(job, [self._first_row(job)]) for job in self._waiting]
         self._waiting = []
         return done
+
+    @torch.inference_mode()
+    def _ask_again(self, sentences: Sequence[Sentence]) -> None:
+        """Order finished texts by a second opinion: how likely each is when it is written in one go."""
+        if not sentences:
+            return
+        config = self.network.config
+        asked = [(sentence, ids) for sentence in sentences for ids in sentence.candidates()]
+        examples = [Example(sentence.source, [whole_level(ids, config)]) for sentence, ids in asked]
+        with self.watch("second opinion"):
+            scores = cast(Learns, self.network).token_scores(make_batch(examples, config))
+            found = scores.double().sum(dim=1).tolist()
+        opinions: dict[int, dict[Ids, float]] = {}
+        for (sentence, ids), opinion in zip(asked, found, strict=True):
+            opinions.setdefault(id(sentence), {})[ids] = opinion
+        for sentence in sentences:
+            sentence.reorder(opinions[id(sentence)])
 
     @torch.inference_mode()
     def _encode(self, sentences: Sequence[Sentence]) -> None:

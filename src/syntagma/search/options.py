@@ -21,9 +21,10 @@ class SearchOptions(Settings):
     """An infill's score: the sum of its tokens' log-probabilities, or their mean (as the authors' program has it)."""
     first_level: Literal["weighted", "plain"] = "weighted"
     """Whether level 1's score is weighted as in Algorithm 1, or enters as it is (as in the authors' program)."""
-    rank: Literal["score", "joint"] = "score"
-    """How finished texts are ordered: by their score, in which late levels count most, or by the log-probability of
-    their tree and words together, for each subword of the text."""
+    rank: Literal["score", "joint", "whole"] = "score"
+    """How finished texts are ordered: by their score, in which late levels count most; by the log-probability of
+    their tree and words together, for each subword of the text; or by the mean of that and of the words alone, written
+    in one go, which a model must have learnt (`whole`)."""
     max_depth: int = 24
     """The last depth at which a constituent may be filled; there it gets words only."""
     max_tokens: int = 120

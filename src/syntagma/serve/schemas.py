@@ -38,8 +38,8 @@ class Options(Request):
     nbest: int | None = Field(None, ge=1, le=NBEST, description="How many outputs to answer with.")
     alpha: float | None = Field(None, ge=0, lt=1, description="The accumulation weight.")
     score: Literal["sum", "mean"] | None = Field(None, description="An infill's log-probabilities summed or averaged.")
-    rank: Literal["score", "joint"] | None = Field(
-        None, description="Order outputs by the search's score, or by their log-probability for each subword."
+    rank: Literal["score", "joint", "whole"] | None = Field(
+        None, description="Order outputs by the search's score, by their log-probability, or with a second opinion."
     )
     novel: bool | None = Field(None, description="Leave out an output that only repeats the source.")
     prune: float | None = Field(None, ge=0, le=1000, description="Drop what lags behind by so much; 0 drops nothing.")

@@ -16,10 +16,10 @@ import torch
 from torch import Tensor
 
 from syntagma.corpus.batches import Batches
-from syntagma.corpus.store import Corpus, Lengths
+from syntagma.corpus.store import Corpus, Counts, Lengths
 from syntagma.corpus.store import Example as Stored
 from syntagma.errors import ConfigError, Place, SyntagmaError
-from syntagma.model.batch import Batch, Contexts, Example, make_batch
+from syntagma.model.batch import Batch, Contexts, Example, make_batch, whole_level
 from syntagma.model.config import ModelConfig
 
 
@@ -110,7 +110,9 @@ class Data:
         stored = self.examples[int(self.numbers[number])]
         source = stored.source_ids.tolist()
         if self.config.guided:
-            return Example(source, [(level.context.tolist(), level.infill.tolist()) for level in stored.levels])
+            levels = [(level.context.tolist(), level.infill.tolist()) for level in stored.levels]
+            whole = [whole_level(stored.target_ids.tolist(), self.config)] if self.config.whole else []
+            return Example(source, [*levels, *whole])
         target = stored.target_ids if self.config.architecture == "seq2seq" else stored.linear_ids
         return Example(source, [((), target.tolist())])
 
@@ -179,7 +181,11 @@ def _longest(lengths: Lengths, config: ModelConfig) -> npt.NDArray[np.int64]:
     context = lengths.longest_context + len(config.context_marks)
     if config.architecture == "concat":
         source = source + 1 + context
-    return np.maximum(np.maximum(source, context), lengths.longest_infill + 1)
+    return np.maximum(np.maximum(source, context), _longest_infill(lengths, config) + 1)
+
+
+def _longest_infill(lengths: Lengths, config: ModelConfig) -> Counts:
+    return np.maximum(lengths.longest_infill, lengths.target) if config.whole else lengths.longest_infill
 
 
 def _costs(lengths: Lengths, config: ModelConfig) -> npt.NDArray[np.int64]:
@@ -188,11 +194,12 @@ def _costs(lengths: Lengths, config: ModelConfig) -> npt.NDArray[np.int64]:
     if not config.guided:
         target = lengths.target if config.architecture == "seq2seq" else lengths.linear
         return np.stack([source, np.zeros_like(source), target + 1], axis=1)
-    contexts = lengths.contexts + len(config.context_marks) * lengths.levels
-    infills = lengths.infills + lengths.levels
+    levels = lengths.levels + config.whole
+    contexts = lengths.contexts + config.whole + len(config.context_marks) * levels
+    infills = lengths.infills + levels + (lengths.target if config.whole else 0)
     if config.architecture == "concat":  # a row is a level there, with the source again
-        contexts = lengths.levels * (lengths.longest_context + len(config.context_marks) + 1)
-        source, infills = source * lengths.levels, lengths.levels * (lengths.longest_infill + 1)
+        contexts = levels * (lengths.longest_context + len(config.context_marks) + 1)
+        source, infills = source * levels, levels * (_longest_infill(lengths, config) + 1)
     return np.stack([source, contexts, infills], axis=1)
 
 
