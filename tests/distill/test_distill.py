@@ -12,7 +12,7 @@ from syntagma.corpus import Corpus, Options, prepare
 from syntagma.corpus.options import Input
 from syntagma.distillation import Teacher, distill
 from syntagma.errors import SyntagmaError
-from syntagma.model.storage import save_pretrained
+from syntagma.model.storage import from_pretrained, save_pretrained
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 SENTENCES = ["I ate an apple", "He can not go", "She made a mistake", "We like it", "They saw a dog", "You read books"]
@@ -71,3 +71,17 @@ def test_two_teachers_do_not_mix(corpus: Corpus, teacher: Path, tmp_path: Path) 
     for mixed in (other, Teacher.load(str(teacher), beam=3)):
         with pytest.raises(SyntagmaError, match="another teacher, corpus or search"):
             distill(mixed, corpus, tmp_path / "out")
+
+
+def test_exported_teachers_are_told_apart_by_their_files(corpus: Corpus, teacher: Path, tmp_path: Path) -> None:
+    pytest.importorskip("ctranslate2")
+    from syntagma.backbone.ctranslate2 import export
+
+    model = from_pretrained(teacher)
+    export(tmp_path / "fast", model.network, model.subwords, model.about)
+    fast = Teacher.load(str(tmp_path / "fast"))
+    before = fast.fingerprint
+    assert before == Teacher.load(str(tmp_path / "fast")).fingerprint != Teacher.load(str(teacher)).fingerprint
+    weights = tmp_path / "fast" / "ctranslate2" / "model.bin"
+    weights.write_bytes(weights.read_bytes()[:-1] + b"!")
+    assert fast.fingerprint != before

@@ -333,7 +333,7 @@ class TestAlgorithm:
         assert moved
 
     def test_a_model_that_never_wrote_whole_texts_has_no_second_opinion(self) -> None:
-        with pytest.raises(ConfigError, match="has not learnt to write whole texts; use rank=joint, or train"):
+        with pytest.raises(ConfigError, match="has not learnt to write whole texts; use rank=joint, or a model"):
             Generator(random_model(SUBWORDS), SUBWORDS)(TEXTS[0], rank="whole")
 
     def test_baselines_search_too(self) -> None:

@@ -60,14 +60,22 @@ def export(
         closed = isinstance(network, Backbone)  # those read an end after the context
         values = {
             "format": FORMAT,
-            "model": network.config.to_dict(),
+            "model": network.config.to_dict() | {"whole": False},  # the engine scores no given texts
             "tokenizer": vocabulary.fingerprint,
             "engine": {"name": "ctranslate2", "weights": weights, "prefix": list(prefix), "closed": closed},
-            "about": dict(about),
+            "about": _without_opinion(about),
         }
         with write_whole(target / "config.json") as stream:
             json.dump(values, stream, indent=2, ensure_ascii=False)
             stream.write("\n")
+
+
+def _without_opinion(about: Mapping[str, Any]) -> dict[str, Any]:
+    """What is said about a model, with an order of texts that needs no second opinion."""
+    search = dict(about.get("search", {}))
+    if search.get("rank") == "whole":
+        return {**about, "search": search | {"rank": "joint"}}
+    return dict(about)
 
 
 def _export_backbone(network: Backbone, folder: Path, weights: Weights) -> None:

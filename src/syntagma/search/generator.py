@@ -181,7 +181,7 @@ class Generator:
                 f"the text has {len(source)} subwords, the model reads {config.max_positions - 1}", remedy="split it"
             )
         if options.rank == "whole" and not config.whole:
-            remedy = "use rank=joint, or train it with whole=true"
+            remedy = "use rank=joint, or a model trained with whole=true"
             raise ConfigError("this model has not learnt to write whole texts", remedy=remedy)
         if not config.guided:
             empty = Hypothesis(mark_context([], config), 0.0, 1)
