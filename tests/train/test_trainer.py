@@ -13,6 +13,7 @@ from safetensors.torch import load_file
 from syntagma.bench.train import run as bench
 from syntagma.corpus import Corpus
 from syntagma.errors import ConfigError, MissingExtra
+from syntagma.model.batch import Example, make_batch, whole_level
 from syntagma.model.network import Loss, Network
 from syntagma.model.storage import from_pretrained
 from syntagma.search import Generator
@@ -41,6 +42,18 @@ def test_a_run_learns_and_leaves_a_model(configure: Configure, tmp_path: Path) -
     assert 2 <= len(best) <= 3
     assert log[-1]["event"] == "end"
     assert set(log[-1]["averaged"]) <= {int(name[5:13]) for name in best}
+
+
+def test_a_guided_model_may_learn_whole_texts_too(configure: Configure, corpus: Corpus, tmp_path: Path) -> None:
+    train(configure(steps=220, lr=0.01, dropout=0.0, whole=True), tmp_path / "run", quiet=True)
+    generator = Generator.from_pretrained(tmp_path / "run")
+    pair, other = list(corpus.split("train"))[:2]
+    assert generator(pair.source, beam=5, rank="whole")[0].text == pair.target
+    config = generator.network.config
+    levels = [whole_level(corpus.subwords.encode(text), config) for text in (pair.target, other.target)]
+    examples = [Example(corpus.subwords.encode(pair.source), [level]) for level in levels]
+    right, wrong = generator.network.token_scores(make_batch(examples, config)).sum(dim=1).tolist()
+    assert right > wrong + 5
 
 
 def test_generated_text_may_decide(configure: Configure, corpus: Corpus, tmp_path: Path) -> None:
