@@ -11,6 +11,7 @@ from syntagma.errors import ConfigError
 from syntagma.model.batch import Example, TooLong, make_batch, mark_context, mark_levels, stack_contexts
 from syntagma.model.config import Architecture, ModelConfig, preset
 from syntagma.model.int8 import quantised
+from syntagma.model.interface import begin_in_two_steps
 from syntagma.model.network import Network
 from syntagma.model.state import DecoderState
 
@@ -188,6 +189,19 @@ class TestState:
         assert two.shape == (3, 60)
         assert torch.allclose(mixed[:3], kept[[2, 0, 0]], atol=1e-5)
         assert torch.allclose(mixed[3:], first, atol=1e-5)
+
+    @pytest.mark.parametrize("architecture", ARCHITECTURES)
+    def test_the_start_and_the_first_token_may_be_fed_at_once(self, architecture: Architecture) -> None:
+        net = network(config(architecture, **EXTRAS))
+        with torch.inference_mode():
+            (at_once, _), (in_two, _) = (self.rows(net, [1, 2, 3]) for _ in range(2))
+            tokens = torch.tensor([PART, PART, 30])
+            likely, scores = net.begin(at_once, tokens)
+            likely_in_two, scores_in_two = begin_in_two_steps(net, in_two, tokens)
+            assert torch.allclose(likely, likely_in_two, atol=1e-5)
+            assert torch.allclose(scores.log_probabilities(), scores_in_two.log_probabilities(), atol=1e-5)
+            after, after_two = (net.step(state, torch.tensor([31, 32, PART])) for state in (at_once, in_two))
+            assert torch.allclose(after.log_probabilities(), after_two.log_probabilities(), atol=1e-5)
 
     def test_reordering_within_a_context(self) -> None:
         net = network(config())

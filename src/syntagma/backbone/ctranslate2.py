@@ -27,6 +27,7 @@ from syntagma.errors import ConfigError, MissingExtra
 from syntagma.files import make_whole, write_whole
 from syntagma.model.batch import Batch, Contexts
 from syntagma.model.config import ModelConfig
+from syntagma.model.interface import begin_in_two_steps
 from syntagma.model.network import Loss, Network, Scores
 from syntagma.model.storage import FORMAT
 from syntagma.text.pretrained import PretrainedVocabulary
@@ -200,6 +201,10 @@ class Translator(nn.Module):
         if blank.any():
             logits = torch.where(blank[:, None], logits + self._after_blank, logits)
         return Scores(logits, norm)
+
+    def begin(self, state: PrefixState, tokens: Tensor) -> tuple[Tensor, Scores]:
+        """Feed the start and tokens [N] to a fresh state; how likely those are [N], and what may come next."""
+        return begin_in_two_steps(self, state, tokens)
 
     def _ask(self, size: int, some: Sequence[tuple[_Opened, Ids]]) -> None:
         """Have the engine write on from prefixes of one length, and remember what it tells."""

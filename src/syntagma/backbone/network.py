@@ -20,6 +20,7 @@ from syntagma.backbone.errors import BackboneError
 from syntagma.backbone.state import CachedState, EncodedCache, EncodedIds, compact, from_cache, to_cache
 from syntagma.model.batch import Batch, Contexts
 from syntagma.model.config import ModelConfig
+from syntagma.model.interface import begin_in_two_steps
 from syntagma.model.network import Loss, Scores, join_source
 from syntagma.text.pretrained import PretrainedVocabulary
 
@@ -109,6 +110,10 @@ class Backbone(nn.Module):
     def step(self, state: CachedState, tokens: Tensor) -> Scores:
         """Feed tokens [N], one a row; what may come next.  The state moves on."""
         raise NotImplementedError
+
+    def begin(self, state: CachedState, tokens: Tensor) -> tuple[Tensor, Scores]:
+        """Feed the start and tokens [N] to a fresh state; how likely those are [N], and what may come next."""
+        return begin_in_two_steps(self, state, tokens)
 
     # -- shared
 

@@ -61,6 +61,9 @@ class Decodes(Protocol):
     def step(self, state: Any, tokens: Tensor) -> Scores:
         """Feed tokens [N], one a row; what may come next.  The state moves on."""
 
+    def begin(self, state: Any, tokens: Tensor) -> tuple[Tensor, Scores]:
+        """Feed the start and tokens [N] to a fresh state; how likely those are [N], and what may come next."""
+
 
 class Learns(Decodes, Protocol):
     """What training uses beside: a `torch.nn.Module` with a loss."""
@@ -90,3 +93,10 @@ class Learns(Decodes, Protocol):
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> Any:
         """Take what a checkpoint kept."""
+
+
+def begin_in_two_steps(network: Decodes, state: Any, tokens: Tensor) -> tuple[Tensor, Scores]:
+    """What `begin` gives, for a network that reads one token at a time."""
+    first = network.step(state, torch.full_like(tokens, network.config.start))
+    likely = first.logits.gather(1, tokens[:, None])[:, 0] - first.norm
+    return likely, network.step(state, tokens)

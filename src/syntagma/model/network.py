@@ -189,27 +189,41 @@ class Network(nn.Module):
 
     def step(self, state: DecoderState, tokens: Tensor) -> Scores:
         """Feed tokens [N], one a row; what may come next.  The state moves on."""
-        slots = state.count_parts(tokens)
-        states = self._embed(tokens[:, None], state.lengths[:, None], slots[:, None])
-        mask = state.self_mask()
+        return self._feed(state, tokens[:, None])
+
+    def begin(self, state: DecoderState, tokens: Tensor) -> tuple[Tensor, Scores]:
+        """Feed the start and tokens [N] in one step; how likely those are [N], and what may come next."""
+        start = torch.full_like(tokens, self.config.start)
+        logits, norm = self._feed(state, torch.stack([start, tokens], dim=1))
+        first = logits[::2].gather(1, tokens[:, None])[:, 0] - norm[::2]
+        return first, Scores(logits[1::2], norm[1::2])
+
+    def _feed(self, state: DecoderState, tokens: Tensor) -> Scores:
+        """Feed tokens [N, K] to the rows; what may come after each of them, [N * K] rows of scores."""
+        rows, size = tokens.shape
+        places = state.next_places(size)
+        states = self._embed(tokens, places, state.count_parts(tokens))
+        mask = state.self_mask(places)
+        sources = state.sources.repeated(size)
+        contexts = None if state.contexts is None else state.contexts.repeated(size)
         for number, layer in enumerate(self.layers):
             block = layer.self_attention
             seen = block.before(states)
-            memory = state.remember(number, block.attention.remember(seen))
-            states = block.after(states, block.attention(seen, memory, mask))
-            if layer.context_attention is not None and state.contexts is not None:
-                states = _ask(layer.context_attention, states, state.contexts, number)
-            states = _ask(layer.source_attention, states, state.sources, number)
-            states = layer.feed_forward(states)
-        state.lengths += 1
-        hidden = self.decoder_norm(states)[:, 0]
+            memory = state.remember(number, block.attention.remember(seen), places)
+            states = block.after(states, block.attention(seen, memory, mask)).view(rows * size, 1, -1)
+            if layer.context_attention is not None and contexts is not None:
+                states = _ask(layer.context_attention, states, contexts, number)
+            states = _ask(layer.source_attention, states, sources, number)
+            states = layer.feed_forward(states).view(rows, size, -1)
+        state.lengths = state.lengths + size
+        hidden = self.decoder_norm(states).view(rows * size, -1)
         logits = self._logits(hidden)
         norm = torch.logsumexp(logits, dim=-1)
         if self.copy is not None:
             assert state.copy_keys is not None
-            shelf, ids = state.sources, state.source_ids
-            keys, padding, mine = state.copy_keys, ids == self.config.pad, ids[shelf.places]
-            pointer = self.copy.shared_pointer(hidden, shelf, keys, padding, following(mine, tokens))
+            ids = state.source_ids
+            keys, padding, mine = state.copy_keys, ids == self.config.pad, ids[sources.places]
+            pointer = self.copy.shared_pointer(hidden, sources, keys, padding, following(mine, tokens.flatten()))
             norm = self.copy.mix(hidden, pointer, mine, logits, norm)
         return Scores(logits, norm)
 

@@ -57,6 +57,10 @@ class Shelf:
         """The rows [N, ...] again from [P, most, ...]."""
         return laid.reshape(-1, *laid.shape[2:]).index_select(0, self.seats)
 
+    def repeated(self, count: int) -> Shelf:
+        """For rows that each look so many times, one after the other."""
+        return self if count == 1 else Shelf.of(self.memories, self.mask, self.places.repeat_interleave(count))
+
     def select(self, rows: Tensor, also: Callable[[Tensor], None] | None = None) -> Shelf:
         """For those rows; places that nobody looks at any more go when they are many, and `also` hears which stay."""
         places = self.places[rows]
@@ -116,26 +120,31 @@ class DecoderState:
         return len(self.lengths)
 
     def count_parts(self, tokens: Tensor) -> Tensor:
-        """The part [N] that each row is in, now that it reads `tokens`."""
-        self.parts += tokens == self.config.part
-        return self.parts.clamp(max=self.config.max_slots - 1)
+        """The part [N, K] that each row is in, now that it reads `tokens` [N, K]."""
+        parts = self.parts[:, None] + (tokens == self.config.part).cumsum(dim=1)
+        self.parts = parts[:, -1]
+        return parts.clamp(max=self.config.max_slots - 1)
 
-    def self_mask(self) -> Tensor:
-        """What each row may see of its own cache at this step, its new token included: [N, 1, 1, T]."""
-        size = int(self.lengths.max()) + 1
+    def next_places(self, count: int) -> Tensor:
+        """Where so many new tokens stand in their rows, [N, K]."""
+        return self.lengths[:, None] + torch.arange(count, device=self.lengths.device)
+
+    def self_mask(self, places: Tensor) -> Tensor:
+        """What each row's new tokens at `places` [N, K] may see of its cache, themselves included: [N, 1, K, T]."""
+        size = int(places.max()) + 1
         while self.keys[0].shape[2] < size:
             self.keys = [F.pad(keys, (0, 0, 0, _GROWTH)) for keys in self.keys]
             self.values = [F.pad(values, (0, 0, 0, _GROWTH)) for values in self.values]
-        seen = torch.arange(size, device=self.lengths.device) <= self.lengths[:, None]
+        seen = torch.arange(size, device=places.device) <= places[:, :, None]
         mask = torch.zeros(seen.shape, device=seen.device).masked_fill_(~seen, FORBIDDEN)
-        return mask[:, None, None, :]
+        return mask[:, None]
 
-    def remember(self, layer: int, fresh: Memory) -> Memory:
-        """Put one token's keys and values [N, H, 1, D] into the cache; all that was written so far."""
-        rows = torch.arange(len(self), device=self.lengths.device)
-        self.keys[layer][rows, :, self.lengths] = fresh.keys[:, :, 0]
-        self.values[layer][rows, :, self.lengths] = fresh.values[:, :, 0]
-        size = int(self.lengths.max()) + 1
+    def remember(self, layer: int, fresh: Memory, places: Tensor) -> Memory:
+        """Put keys and values [N, H, K, D] of new tokens into the cache at `places` [N, K]; all that was written."""
+        rows = torch.arange(len(self), device=places.device)[:, None]
+        self.keys[layer][rows, :, places] = fresh.keys.transpose(1, 2)
+        self.values[layer][rows, :, places] = fresh.values.transpose(1, 2)
+        size = int(places.max()) + 1
         return Memory(self.keys[layer][:, :, :size], self.values[layer][:, :, :size])
 
     def reorder(self, rows: Tensor) -> None:

@@ -88,13 +88,17 @@ class Engine:
         done = self._open_jobs()
         if not self._groups or self._state is None:
             return done
-        self._state, groups = self._step(self._state, self._groups)
+        self._state = self._step(self._state, self._groups)
+        self._groups = self._settle(self._groups)
+        return done
+
+    def _settle(self, groups: Sequence[Group]) -> list[Group]:
+        """The groups that go on; what the others found goes to their sentences."""
         for group in groups:
             sentence = group.job.sentence
             if not group.rows and sentence.complete(group.job, group.finished):
                 self._ready.append(sentence)
-        self._groups = [group for group in groups if group.rows]
-        return done
+        return [group for group in groups if group.rows]
 
     def _open_jobs(self) -> list[Sentence]:
         """Begin the next depth of the sentences that are between two; those that have none are done."""
@@ -115,11 +119,16 @@ class Engine:
         self._encode([sentence for sentence in sentences if sentence.encoded is None])
         with self.watch("context encoding"):
             opened = self._open(self._waiting, sentences)
-        with self.watch("moving rows"):
-            grown = self._state is not None and self._groups
-            self._state = type(opened).join([self._state, opened]) if grown else opened
-        self._groups += [Group(job, [self._first_row(job)]) for job in self._waiting]
+        fresh_groups = [Group(job, [self._first_row(job)]) for job in self._waiting]
         self._waiting = []
+        if self.network.config.guided:
+            opened = self._begin(opened, fresh_groups)
+            fresh_groups = self._settle(fresh_groups)
+        if fresh_groups:
+            with self.watch("moving rows"):
+                grown = self._state is not None and self._groups
+                self._state = type(opened).join([self._state, opened]) if grown else opened
+            self._groups += fresh_groups
         return done
 
     @torch.inference_mode()
@@ -178,17 +187,40 @@ class Engine:
         return Row((), 0.0, place, job.hypothesis.guide)
 
     @torch.inference_mode()
-    def _step(self, state: State, groups: list[Group]) -> tuple[State, list[Group]]:
+    def _begin(self, state: State, groups: list[Group]) -> State:
+        """Open the first part of every infill, which nothing can come before, and choose how each group goes on."""
+        part = self.grammar.config.part
+        self.row_steps += 2 * len(groups)
+        with self.watch("decoding and output layer"):
+            likely, scores = self.network.begin(state, torch.full((len(groups),), part))
+        stays = [
+            at
+            for at, (group, score) in enumerate(zip(groups, likely.tolist(), strict=True))
+            if group.choose([Way(-score, 0, part)], self.grammar)
+        ]
+        if len(stays) < len(groups):  # some cannot reach their beam any more
+            if not stays:
+                return state
+            index = torch.tensor(stays)
+            state, scores = state.select(index), Scores(scores.logits[index], scores.norm[index])
+        return self._choose(state, [groups[at] for at in stays], scores)
+
+    @torch.inference_mode()
+    def _step(self, state: State, groups: list[Group]) -> State:
         """Feed every row its last token and choose how each group goes on."""
-        config = self.network.config
         rows = [row for group in groups for row in group.rows]
         self.row_steps += len(rows)
-        tokens = torch.tensor([row.tokens[-1] if row.tokens else config.start for row in rows])
+        start = self.network.config.start
         with self.watch("decoding and output layer"):
-            logits, norm = self.network.step(state, tokens)
+            scores = self.network.step(state, torch.tensor([row.tokens[-1] if row.tokens else start for row in rows]))
+        return self._choose(state, groups, scores)
+
+    def _choose(self, state: State, groups: list[Group], scores: Scores) -> State:
+        """Choose how each group goes on, now that its rows have scores; the state of the rows that do."""
+        rows = [row for group in groups for row in group.rows]
         with self.watch("grammar and choice"):
-            self._mask(groups, rows, logits)
-            ways = self._ways(groups, rows, Scores(logits, norm))
+            self._mask(groups, rows, scores.logits)
+            ways = self._ways(groups, rows, scores)
         parents: list[int] = []
         same_sizes = True
         offset = 0
@@ -206,7 +238,7 @@ class Engine:
                     state.reorder(index)
                 else:
                     state = state.select(index)
-        return state, groups
+        return state
 
     def _mask(self, groups: list[Group], rows: list[Row], scores: Tensor) -> None:
         """Rule out of logits [N, V] what the grammar, templates, pins and wishes forbid."""
