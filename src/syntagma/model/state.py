@@ -27,7 +27,8 @@ _FULL_ENOUGH = 0.7
 class Shelf:
     """Memories [P, H, M, D] of each decoder layer, what of them may be seen [P, 1, 1, M], and each row's place [N].
 
-    `seats` [N] lays the rows out as [P, most rows at one place], so that one attention serves a whole place.
+    `seats` [N] lays the rows out as [P, most rows at one place], so that one attention serves a whole place.  Where
+    all seats are taken and in order (`full`), that is a view of the rows.
     """
 
     memories: tuple[Memory, ...]
@@ -35,6 +36,7 @@ class Shelf:
     places: Tensor
     seats: Tensor
     most: int
+    full: bool
 
     @staticmethod
     def of(memories: tuple[Memory, ...], mask: Tensor, places: Tensor) -> Shelf:
@@ -44,18 +46,23 @@ class Shelf:
         ranks = torch.empty_like(places)
         ranks[order] = torch.arange(len(places), device=places.device) - (counts.cumsum(0) - counts)[places[order]]
         most = int(counts.max())
-        return Shelf(memories, mask, places, places * most + ranks, most)
+        seats = places * most + ranks
+        full = len(seats) == most * len(mask) and bool((seats[1:] > seats[:-1]).all())
+        return Shelf(memories, mask, places, seats, most, full)
 
     def seated(self, rows: Tensor) -> Tensor:
         """Values of rows [N, ...] as [P, most, ...]; zeros where no row sits."""
         size = len(self.mask)
+        if self.full:
+            return rows.view(size, self.most, *rows.shape[1:])
         laid = rows.new_zeros(size * self.most, *rows.shape[1:])
         laid.index_copy_(0, self.seats, rows)
         return laid.view(size, self.most, *rows.shape[1:])
 
     def risen(self, laid: Tensor) -> Tensor:
         """The rows [N, ...] again from [P, most, ...]."""
-        return laid.reshape(-1, *laid.shape[2:]).index_select(0, self.seats)
+        rows = laid.reshape(-1, *laid.shape[2:])
+        return rows if self.full else rows.index_select(0, self.seats)
 
     def repeated(self, count: int) -> Shelf:
         """For rows that each look so many times, one after the other."""
@@ -141,11 +148,15 @@ class DecoderState:
 
     def remember(self, layer: int, fresh: Memory, places: Tensor) -> Memory:
         """Put keys and values [N, H, K, D] of new tokens into the cache at `places` [N, K]; all that was written."""
-        rows = torch.arange(len(self), device=places.device)[:, None]
-        self.keys[layer][rows, :, places] = fresh.keys.transpose(1, 2)
-        self.values[layer][rows, :, places] = fresh.values.transpose(1, 2)
-        size = int(places.max()) + 1
-        return Memory(self.keys[layer][:, :, :size], self.values[layer][:, :, :size])
+        keys, values, size = self.keys[layer], self.values[layer], int(places.max()) + 1
+        first = size - places.shape[1]
+        if int(self.lengths.min()) == first:  # all rows are equally long
+            keys[:, :, first:size], values[:, :, first:size] = fresh
+        else:
+            rows = torch.arange(len(self), device=places.device)[:, None]
+            keys[rows, :, places] = fresh.keys.transpose(1, 2)
+            values[rows, :, places] = fresh.values.transpose(1, 2)
+        return Memory(keys[:, :, :size], values[:, :, :size])
 
     def reorder(self, rows: Tensor) -> None:
         """Row i goes on from where row `rows[i]` was; both must have the same source and context."""
