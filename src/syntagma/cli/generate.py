@@ -171,7 +171,7 @@ def generate(
         "start": start, "must": must or (), "must_not": must_not or (),
     }  # fmt: skip
     steering = generator.steering(**wishes)
-    options["beam"] = max(options.get("beam", generator.defaults.beam), nbest)
+    options["beam"] = generator.defaults.beam_for(nbest) if beam is None else max(beam, nbest)
     settings = generator.defaults.changed(options)
     if explain is not None:
         _explain(generator, texts or [], steering, settings.to_dict(), explain)

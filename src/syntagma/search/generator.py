@@ -81,7 +81,8 @@ class Generator:
     ) -> list[Output]:
         """The best hypotheses for a source, best first; `options` are those of `SearchOptions`."""
         steering = self.steering(template, exemplar, exemplar_depth, control, start, must, must_not)
-        (found,) = self.stream([text], steering=steering, options=self.defaults.changed(options))
+        settings = self.defaults.changed({"beam": self.defaults.beam_for(nbest or 1), **options})
+        (found,) = self.stream([text], steering=steering, options=settings)
         if isinstance(found, SyntagmaError):
             raise found
         return found[:nbest]

@@ -8,6 +8,8 @@ from typing import Literal
 from syntagma.config import Settings
 from syntagma.errors import ConfigError
 
+_SPARE = 3
+
 
 @dataclass(frozen=True)
 class SearchOptions(Settings):
@@ -47,6 +49,10 @@ class SearchOptions(Settings):
     prune: float = 0.0
     """Drop partial infills whose log-probability is so much lower than the best infill's of their context; 0: none.
     Faster, but a good hypothesis that begins badly may be lost."""
+
+    def beam_for(self, nbest: int) -> int:
+        """The beam for so many texts where none is asked for: with several, a few more, because some are dropped."""
+        return max(self.beam, nbest + _SPARE if nbest > 1 else 1)
 
     def __post_init__(self) -> None:
         for name in ("beam", "max_depth", "max_tokens"):
