@@ -51,7 +51,11 @@ class SearchOptions(Settings):
     Faster, but a good hypothesis that begins badly may be lost."""
 
     def beam_for(self, nbest: int) -> int:
-        """The beam for so many texts where none is asked for: with several, a few more, because some are dropped."""
+        """The beam for so many texts where none is asked for: with several, a few more, because some are dropped.
+
+        >>> SearchOptions(beam=5).beam_for(1), SearchOptions(beam=5).beam_for(5)
+        (5, 8)
+        """
         return max(self.beam, nbest + _SPARE if nbest > 1 else 1)
 
     def __post_init__(self) -> None:
