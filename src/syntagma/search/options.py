@@ -9,6 +9,7 @@ from syntagma.config import Settings
 from syntagma.errors import ConfigError
 
 _SPARE = 3
+"""Hypotheses beside those that are asked for: `novel` leaves some out, `prune` lets others die."""
 
 
 @dataclass(frozen=True)
