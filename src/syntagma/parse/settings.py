@@ -8,7 +8,8 @@ from pathlib import Path
 
 from syntagma.errors import ConfigError, InputError, Place
 from syntagma.files import read_lines
-from syntagma.parse.treebank import Example, Variants, find_file, read_examples
+from syntagma.parse.treebank import Example, find_file, read_examples
+from syntagma.parse.variants import Variants
 from syntagma.tree import Tree, read_trees
 
 

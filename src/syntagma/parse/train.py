@@ -38,7 +38,8 @@ from syntagma.parse.pieces import Pieces
 from syntagma.parse.score import score_trees
 from syntagma.parse.settings import TrainConfig, Trees, encoder_folder
 from syntagma.parse.state import load_state, save_state
-from syntagma.parse.treebank import Example, backoff, inventory, vary
+from syntagma.parse.treebank import Example, backoff, inventory
+from syntagma.parse.variants import Constituents, vary
 from syntagma.tree import KEPT_LABELS
 
 LOG_EVERY = 50
@@ -93,6 +94,7 @@ class Trainer:
         self.optimizer = torch.optim.AdamW(self._groups(), weight_decay=config.weight_decay, betas=(0.9, 0.98))
         self.average = {name: weight.detach().clone() for name, weight in self.learnt.items()}
         self.progress = Progress(share=config.silver_from)
+        self.others = Constituents.of(data.gold) if config.variants.swapped else None
 
     def _model_config(self, encoder: EncoderConfig) -> ModelConfig:
         examples = [*self.data.gold, *self.data.silver]
@@ -180,7 +182,7 @@ class Trainer:
         """The batches of the epoch that are still to come: a function of the seed, the epoch and the silver share."""
         chance = random.Random(f"{self.config.seed}/{self.progress.epoch}")
         silver = chance.sample(self.data.silver, round(self.progress.share * len(self.data.silver)))
-        shown = [vary(one, self.config.variants, chance) for one in [*self.data.gold, *silver]]
+        shown = [vary(one, self.config.variants, chance, self.others) for one in [*self.data.gold, *silver]]
         chance.shuffle(shown)
         longest = self.model_config.longest
         limit = self.model_config.encoder.positions

@@ -1,4 +1,4 @@
-"""Treebank trees into training examples: cleaning, label inventories, and variants of a sentence as people type it.
+"""Treebank trees into training examples: cleaning and label inventories.
 
 What is done to labels.  Tags that only one corpus uses for what the others call something else are renamed (`?` and
 `!` are `.`, square brackets are tagged as round ones); slips of the pen are mended (`NPP` is `NP`, the tag `NP` is
@@ -10,9 +10,8 @@ learn from.
 
 from __future__ import annotations
 
-import random
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,8 +37,6 @@ _TAGS = {
 }
 _TAGS |= {"PRT": "RP", "NP": "NN", "NFP": ":"}
 
-PUNCTUATION = frozenset({",", ".", ":", "``", "''", "-LRB-", "-RRB-"})
-
 
 @dataclass(frozen=True, slots=True)
 class Example:
@@ -52,17 +49,6 @@ class Example:
     tags: tuple[str, ...]
     spans: dict[tuple[int, int], str]
     silver: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Variants:
-    """How often a sentence is shown in another guise; the shares are of all its showings."""
-
-    lower: float = 0.15
-    upper: float = 0.02
-    no_final: float = 0.10
-    no_punctuation: float = 0.06
-    joined: float = 0.04
 
 
 def clean(tree: Tree) -> Tree:
@@ -157,51 +143,3 @@ def backoff(label: str, known: set[str] | dict[str, int]) -> str:
     while label and label not in known:
         label = label.partition("+")[2]
     return label
-
-
-# -- variants
-
-
-def vary(one: Example, variants: Variants, chance: random.Random) -> Example:
-    """The sentence as it is, or in another guise; never an empty one."""
-    draw = chance.random()
-    if draw < variants.no_punctuation:
-        one = keep_words(one, [tag not in PUNCTUATION for tag in one.tags])
-    elif draw < variants.no_punctuation + variants.no_final and one.tags[-1] == ".":
-        one = keep_words(one, [True] * (len(one.tags) - 1) + [False])
-    if chance.random() < variants.joined:
-        one = join_clitics(one)
-    draw = chance.random()
-    if draw < variants.lower:
-        one = Example(tuple(word.lower() for word in one.words), one.tags, one.spans, one.silver)
-    elif draw < variants.lower + variants.upper:
-        one = Example(tuple(word.upper() for word in one.words), one.tags, one.spans, one.silver)
-    return one
-
-
-def keep_words(one: Example, kept: Sequence[bool]) -> Example:
-    """The sentence with only those words; constituents that come to cover the same words become one chain."""
-    if all(kept) or not any(kept):
-        return one
-    places = [0]
-    for keep in kept:
-        places.append(places[-1] + keep)
-    spans: dict[tuple[int, int], str] = {}
-    for (start, end), label in sorted(one.spans.items(), key=lambda item: (item[0][0], -item[0][1])):
-        span = places[start], places[end]
-        if span[0] < span[1]:
-            spans[span] = f"{spans[span]}+{label}" if span in spans else label
-    words = tuple(word for word, keep in zip(one.words, kept, strict=True) if keep)
-    tags = tuple(tag for tag, keep in zip(one.tags, kept, strict=True) if keep)
-    return Example(words, tags, spans, one.silver)
-
-
-def join_clitics(one: Example) -> Example:
-    """`ca n't` and `John 's` as one word each, as text cut at white space has them, tagged as their first half."""
-    words = list(one.words)
-    kept = [True] * len(words)
-    for at in range(1, len(words)):
-        if kept[at - 1] and (words[at].lower() == "n't" or one.tags[at] == "POS"):
-            words[at - 1] += words[at]
-            kept[at] = False
-    return keep_words(Example(tuple(words), one.tags, one.spans, one.silver), kept)
