@@ -47,7 +47,7 @@ def data(treebank: Path) -> Trees:
 
 
 def test_a_killed_run_goes_on_to_the_same_weights(data: Trees, tiny_settings: dict[str, Any], tmp_path: Path) -> None:
-    config = from_dict(TrainConfig, tiny_settings | {"epochs": 1.5, "score_every": 5})
+    config = from_dict(TrainConfig, tiny_settings | {"epochs": 1.5, "score_every": 5, "variants": {"swapped": 0.5}})
     whole = Trainer(config, data, tmp_path / "whole")
     figures = whole.run()
     for _ in range(50):

@@ -67,9 +67,20 @@ def test_generate_gives_what_the_library_gives() -> None:
     run(test)
 
 
+def test_several_texts_have_the_beam_that_the_library_gives_them() -> None:
+    async def test(client: Client) -> None:
+        generator = growing_generator()
+        for nbest in (1, 5):
+            found = (await post(client, "/v1/generate", text=SOURCE, nbest=nbest))["results"][0]["hypotheses"]
+            assert [one["text"] for one in found] == [one.text for one in generator(SOURCE, nbest=nbest)]
+        await post(client, "/v1/generate", text=SOURCE, nbest=16)
+
+    run(test)
+
+
 def test_growing_level_by_level_comes_to_what_generate_gives() -> None:
     async def test(client: Client) -> None:
-        whole = (await post(client, "/v1/generate", text=SOURCE, nbest=3))["results"][0]["hypotheses"]
+        whole = (await post(client, "/v1/generate", text=SOURCE, nbest=3, beam=3))["results"][0]["hypotheses"]
         body: dict[str, Any] = {}
         for _ in range(20):
             now = await post(client, "/v1/grow", text=SOURCE, **body)

@@ -171,8 +171,8 @@ def generate(
         "start": start, "must": must or (), "must_not": must_not or (),
     }  # fmt: skip
     steering = generator.steering(**wishes)
-    options["beam"] = generator.defaults.beam_for(nbest) if beam is None else max(beam, nbest)
-    settings = generator.defaults.changed(options)
+    settings = generator.defaults.for_texts(nbest, options)
+    options["beam"] = settings.beam
     if explain is not None:
         _explain(generator, texts or [], steering, settings.to_dict(), explain)
     lines = iter(texts) if texts else scan_lines(source)

@@ -81,7 +81,7 @@ class Generator:
     ) -> list[Output]:
         """The best hypotheses for a source, best first; `options` are those of `SearchOptions`."""
         steering = self.steering(template, exemplar, exemplar_depth, control, start, must, must_not)
-        settings = self.defaults.changed({"beam": self.defaults.beam_for(nbest or 1), **options})
+        settings = self.defaults.for_texts(nbest or 1, options)
         (found,) = self.stream([text], steering=steering, options=settings)
         if isinstance(found, SyntagmaError):
             raise found

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from syntagma.config import Settings
 from syntagma.errors import ConfigError
@@ -51,13 +52,21 @@ class SearchOptions(Settings):
     """Drop partial infills whose log-probability is so much lower than the best infill's of their context; 0: none.
     Faster, but a good hypothesis that begins badly may be lost."""
 
-    def beam_for(self, nbest: int) -> int:
-        """The beam for so many texts where none is asked for: with several, a few more, because some are dropped.
+    def for_texts(self, nbest: int, changes: Mapping[str, Any], widest: int | None = None) -> SearchOptions:
+        """These settings, changed, with a beam for so many texts.
 
-        >>> SearchOptions(beam=5).beam_for(1), SearchOptions(beam=5).beam_for(5)
-        (5, 8)
+        A beam that is asked for is as wide as the texts need at least; where none is, several texts have a few places
+        more than there are of them, because some hypotheses are dropped, up to `widest`.
+
+        >>> plain = SearchOptions(beam=5)
+        >>> [plain.for_texts(nbest, {}).beam for nbest in (1, 5)], plain.for_texts(5, {"beam": 2}).beam
+        ([5, 8], 5)
         """
-        return max(self.beam, nbest + _SPARE if nbest > 1 else 1)
+        options = self.changed(changes)
+        wanted = nbest if nbest == 1 or "beam" in changes else nbest + _SPARE
+        if widest is not None:
+            wanted = max(nbest, min(wanted, widest))
+        return options.changed({"beam": max(options.beam, wanted)})
 
     def __post_init__(self) -> None:
         for name in ("beam", "max_depth", "max_tokens"):

@@ -16,7 +16,7 @@ from syntagma.search.options import SearchOptions
 from syntagma.search.output import TraceLevel, read_out, read_trace
 from syntagma.search.wishes import Wishes
 from syntagma.serve.models import Served
-from syntagma.serve.schemas import GrowRequest, Options
+from syntagma.serve.schemas import BEAM, GrowRequest, Options
 from syntagma.serve.states import read_state, write_state
 from syntagma.template import Guide, Template, TemplateError
 
@@ -44,9 +44,8 @@ class Growing:
 
 
 def settings(generator: Generator, request: Options) -> SearchOptions:
-    """The search options of a request; the beam is as wide as what it asks for."""
-    options = generator.defaults.changed(request.search())
-    return options.changed({"beam": max(options.beam, request.nbest or 1)})
+    """The search options of a request; the beam is wide enough for what it asks for."""
+    return generator.defaults.for_texts(request.nbest or 1, request.search(), widest=BEAM)
 
 
 def steer(generator: Generator, request: Options, template: Template | None) -> Steering:
