@@ -6,7 +6,6 @@ with the same vocabulary, and the dev and test pairs as they were.  Both steps g
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
@@ -19,7 +18,7 @@ from syntagma.corpus.options import Input
 from syntagma.corpus.store import Split
 from syntagma.errors import ConfigError, InputError, Place, SyntagmaError
 from syntagma.files import write_whole
-from syntagma.hub import find_folder
+from syntagma.hub import find_folder, hash_folder
 from syntagma.model.storage import hash_weights
 from syntagma.search import Generator
 from syntagma.search.spread import Found, Work, processes_for, spread
@@ -53,18 +52,8 @@ class Teacher:
     def fingerprint(self) -> str:
         """The same for equal weights, vocabularies and searches."""
         held: Mapping[str, Tensor] = getattr(self.generator.network, "state_dict", dict)()
-        weights = hash_weights(held) if held else _hash_files(find_folder(self.work.model, "model", "model"))
+        weights = hash_weights(held) if held else hash_folder(find_folder(self.work.model, "model", "model"))
         return f"{weights} {self.generator.vocabulary.fingerprint} {self.generator.defaults}"
-
-
-def _hash_files(folder: Path) -> str:
-    """Of an exported model, whose weights another engine reads."""
-    digest = hashlib.sha256()
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        digest.update(f"{path.relative_to(folder)} {path.stat().st_size} ".encode())
-        with open(path, "rb") as stream:
-            digest.update(hashlib.file_digest(stream, "sha256").digest())
-    return digest.hexdigest()[:16]
 
 
 def distill(

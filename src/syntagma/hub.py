@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from pathlib import Path
 
@@ -36,6 +37,16 @@ def find_folder(name: str | Path, kind: str, key: str) -> Path:
 def bundled(key: str) -> list[str]:
     """The names of the models in the package whose config.json has the entry `key`."""
     return sorted(path.parent.name for path in _BUNDLED.glob("*/config.json") if key in read_mapping(path))
+
+
+def hash_folder(folder: Path) -> str:
+    """The same for folders with equal files under equal names."""
+    digest = hashlib.sha256()
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        digest.update(f"{path.relative_to(folder)} {path.stat().st_size} ".encode())
+        with open(path, "rb") as stream:
+            digest.update(hashlib.file_digest(stream, "sha256").digest())
+    return digest.hexdigest()[:16]
 
 
 def _fetch(name: str, kind: str) -> Path:

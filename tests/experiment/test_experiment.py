@@ -3,7 +3,8 @@ from __future__ import annotations
 import gzip
 import json
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from syntagma.experiment.outputs import System, read_outputs, stored, write_outp
 from syntagma.experiment.studies import STUDIES, Study
 from syntagma.experiment.table import make_table
 from syntagma.experiment.tasks import TASKS, task
+from syntagma.search.spread import Found
 from syntagma.text import Subwords, split
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -79,6 +81,33 @@ class TestTable:
         assert [name for name, _ in stored(tmp_path)] == ["random, beam 2"]
         with pytest.raises(InputError, match="3 lines for 2 sources"):
             read_outputs(path, PAIRS[:2])
+
+    def test_interrupted_outputs_are_gone_on_with(self, tmp_path: Path) -> None:
+        generator = random_generator(SUBWORDS, beam=2, max_depth=3, max_tokens=8)
+        whole = write_outputs(System("whole", "nowhere", 2), PAIRS, tmp_path, generator.stream).read_text()
+        asked: list[int] = []
+
+        def stopping(sources: Iterable[str], after: int) -> Iterator[Found]:
+            texts = list(sources)
+            asked.append(len(texts))
+            yield from generator.stream(texts[:after])
+            if after < len(texts):
+                raise KeyboardInterrupt
+
+        system = System("random", "nowhere", 2, "v1")
+        for after in (1, 1):
+            with pytest.raises(KeyboardInterrupt):
+                write_outputs(system, PAIRS, tmp_path, partial(stopping, after=after))
+        assert not list(stored(tmp_path))[1:], "what is not whole has no name"
+        part = tmp_path / ".random.beam2.txt.part"
+        part.write_bytes(part.read_bytes()[:-1])
+        assert write_outputs(system, PAIRS, tmp_path, partial(stopping, after=9)).read_text() == whole
+        assert asked == [3, 2, 2], "the line that was cut is made again"
+        assert not part.exists()
+        (tmp_path / ".random.beam2.txt.part").write_text("v1\nsomething old\n")
+        (tmp_path / "random.beam2.txt").unlink()
+        write_outputs(system._replace(version="v2"), PAIRS, tmp_path, partial(stopping, after=9))
+        assert asked[-1] == 3, "another model begins anew"
 
 
 class TestStudies:

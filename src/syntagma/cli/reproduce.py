@@ -77,13 +77,15 @@ def reproduce(
 def _systems(given: list[str], beams: list[int]) -> list[System]:
     from syntagma.errors import ConfigError
     from syntagma.experiment.outputs import System
+    from syntagma.hub import find_folder, hash_folder
 
     found = []
     for one in given:
         name, equals, model = one.partition("=")
         if not (name and equals and model) or "/" in name or ".beam" in name:
             raise ConfigError(f"{one!r} is no system", remedy="write NAME=MODEL, such as guided=paraphrase-en")
-        found += [System(name, model, beam) for beam in beams]
+        version = hash_folder(find_folder(model, "model", "model"))
+        found += [System(name, model, beam, version) for beam in beams]
     return found
 
 

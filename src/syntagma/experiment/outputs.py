@@ -1,11 +1,12 @@
 """What systems wrote for a test set, kept as plain text: one file a system and setting, so a table can be made again.
 
 A file `SYSTEM.beam5.txt` holds a line for each source.  It appears when it is whole; what is there already is not made
-again.
+again, and what an interrupted run had of it is gone on with, if it is of the same model.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -22,6 +23,8 @@ class System(NamedTuple):
     name: str
     model: str
     beam: int
+    version: str = ""
+    """Tells models of the same name apart."""
 
     @property
     def file(self) -> str:
@@ -36,12 +39,29 @@ def write_outputs(
     path = folder / system.file
     if path.exists():
         return path
-    with write_whole(path) as stream:
-        for found in generate(source for source, _ in pairs):
+    part = folder / f".{system.file}.part"
+    done = _go_on(part, system.version)
+    with open(part, "a", encoding="utf-8", newline="\n") as stream:
+        for found in generate(source for source, _ in pairs[done:]):
             if isinstance(found, SyntagmaError):
                 raise found
             stream.write((" ".join(found[0].text.splitlines()) if found else "") + "\n")
+            stream.flush()
+    with write_whole(path, "wb") as whole:
+        whole.write(part.read_bytes().partition(b"\n")[2])
+    part.unlink()
     return path
+
+
+def _go_on(part: Path, version: str) -> int:
+    """How many lines an interrupted run of this model wrote, below its version; a line that it began is cut off."""
+    written = part.read_bytes() if part.exists() else b""
+    head = version.encode() + b"\n"
+    if not written.startswith(head):
+        part.write_bytes(head)
+        return 0
+    os.truncate(part, written.rindex(b"\n") + 1)
+    return written.count(b"\n") - 1
 
 
 def stored(folder: Path) -> Iterator[tuple[str, Path]]:
