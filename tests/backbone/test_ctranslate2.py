@@ -73,7 +73,7 @@ def test_int8_and_the_commands(
     subwords: Subwords, tmp_path: Path, syntagma: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:
     network = random_model(subwords, 1, "concat", whole=True)
-    save_pretrained(tmp_path / "model", network, subwords, "# card\n", about={"search": {"rank": "whole"}})
+    save_pretrained(tmp_path / "model", network, subwords, "# card\n", about={"search": {"rank": "whole", "back": 0.3}})
     syntagma("export", "--engine", "ctranslate2", "--model", "model", "--out", "fast", "--weights", "int8")
     done = syntagma("generate", "--engine", "ctranslate2", "--model", "fast", "--json", "--beam", "2", TEXTS[0])
     assert json.loads(done.stdout)["hypotheses"][0]["tree"].startswith("(TOP")

@@ -332,9 +332,37 @@ class TestAlgorithm:
             assert [one.text for one in together[0]] == [one.text for one in generator(TEXTS[0], rank="whole")]  # type: ignore[union-attr]
         assert moved
 
+    @pytest.mark.parametrize("architecture", ["extra-encoder", "seq2seq"])
+    def test_the_way_back_counts(self, architecture: Architecture) -> None:
+        """How likely the source is, written in one go from each text, for each of its subwords."""
+        moved = 0
+        for seed in range(4):
+            guided = architecture != "seq2seq"
+            network = random_model(SUBWORDS, seed, architecture, whole=guided)
+            with torch.no_grad():
+                network.embedding.weight[[network.config.end, *network.config.labels[1:]]] *= 3.0
+            options = SearchOptions.from_dict({"beam": 6, "max_depth": 4, "max_tokens": 12, "rank": "joint"})
+            generator = Generator(network, SUBWORDS, options)
+            joint, found = search(generator, TEXTS[0]), search(generator, TEXTS[0], back=5.0)
+            assert sorted(one.context.ids for one in joint) == sorted(one.context.ids for one in found)
+            source, empty = SUBWORDS.encode(TEXTS[0]), (network.config.end,) if guided else ()
+            worth = []
+            for one in found:
+                returned = make_batch([Example(one.context.ids, [(empty, source)])], network.config)
+                back = network.token_scores(returned).sum().item() / len(source)
+                worth.append(whole_score(network, TEXTS[0], one) / len(one.context.ids) + 5.0 * back)
+            assert worth == pytest.approx(sorted(worth, reverse=True), abs=1e-5)
+            moved += [one.context.ids for one in joint] != [one.context.ids for one in found]
+        assert moved
+
     def test_a_model_that_never_wrote_whole_texts_has_no_second_opinion(self) -> None:
-        with pytest.raises(ConfigError, match="has not learnt to write whole texts; use rank=joint, or a model"):
-            Generator(random_model(SUBWORDS), SUBWORDS)(TEXTS[0], rank="whole")
+        for wish in ({"rank": "whole"}, {"rank": "joint", "back": 1.0}):
+            for architecture in ("extra-encoder", "linearised"):
+                generator = Generator(random_model(SUBWORDS, 1, architecture), SUBWORDS)
+                with pytest.raises(ConfigError, match="has not learnt to write whole texts; use rank=joint without"):
+                    generator(TEXTS[0], **wish)
+        with pytest.raises(ConfigError, match="the way back does not count in an order by score; use rank=joint or"):
+            SearchOptions(back=0.3)
 
     def test_baselines_search_too(self) -> None:
         for architecture in ("seq2seq", "linearised"):

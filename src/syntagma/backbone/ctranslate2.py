@@ -75,8 +75,9 @@ def _without_opinion(about: Mapping[str, Any]) -> dict[str, Any]:
     """What is said about a model, with an order of texts that needs no second opinion."""
     search = dict(about.get("search", {}))
     if search.get("rank") == "whole":
-        return {**about, "search": search | {"rank": "joint"}}
-    return dict(about)
+        search["rank"] = "joint"
+    search.pop("back", None)
+    return {**about, "search": search} if search else dict(about)
 
 
 def _export_backbone(network: Backbone, folder: Path, weights: Weights) -> None:

@@ -89,6 +89,9 @@ def generate(
     rank: Annotated[
         RankKind | None, typer.Option(help="Order texts by score, by log-probability, or with a second opinion.")
     ] = None,
+    back: Annotated[
+        float | None, typer.Option(min=0, help="How much the way back from a text to its source counts there.")
+    ] = None,
     nbest: Annotated[int, typer.Option(min=1, help="How many hypotheses to print for each text.")] = 1,
     template: Annotated[str | None, typer.Option(help="The tree's shape, e.g. '(S (NP) (VP *))'.")] = None,
     exemplar: Annotated[str | None, typer.Option(help="A sentence whose shape to follow.")] = None,
@@ -149,7 +152,7 @@ def generate(
     given = {
         "beam": beam, "alpha": alpha, "score": score and score.value, "reward": reward, "max_depth": max_depth,
         "novel": novel, "diversity": diversity, "sample": sample or None, "temperature": temperature, "top_p": top_p,
-        "seed": seed, "prune": prune, "rank": rank and rank.value,
+        "seed": seed, "prune": prune, "rank": rank and rank.value, "back": back,
     }  # fmt: skip
     options = {name: value for name, value in given.items() if value is not None}
     if threads is not None:

@@ -134,8 +134,8 @@ def _infill_rows(example: Example, config: ModelConfig) -> tuple[list[int], ...]
 
 
 def whole_level(target: Ids, config: ModelConfig) -> tuple[Ids, Ids]:
-    """The level that writes a text in one go: from a context that is nothing but an end, without parts."""
-    return (config.end,), target
+    """The level that writes a text in one go, without parts: from a context that is nothing but an end, or none."""
+    return (config.end,) if config.guided else (), target
 
 
 def mark_levels(levels: Sequence[tuple[Ids, Ids]], config: ModelConfig) -> list[Marked]:

@@ -276,18 +276,25 @@ class Sentence:
     def _joint(self, hypothesis: Hypothesis) -> float:
         return hypothesis.log_probability(self.options.score)
 
-    def candidates(self) -> list[Ids]:
-        """The finished texts that a second opinion is wanted on, if there is room for it."""
-        found = [tuple(hypothesis.context.ids) for hypothesis in self.beam]
-        wanted = self.options.rank == "whole" and not any(map(self.holds_label, found))
-        return found if wanted and all(len(ids) < self.config.max_positions for ids in found) else []
+    def questions(self) -> list[tuple[Ids, Ids]]:
+        """What a second opinion is wanted on, if there is room for it: sources and texts, of which each is written in
+        one go; with `back` also the other way, the text as the source."""
+        texts = [tuple(hypothesis.context.ids) for hypothesis in self.beam]
+        if len(texts) < 2 or any(self.holds_label(ids) or len(ids) >= self.config.max_positions for ids in texts):
+            return []
+        asked = [(self.source, ids) for ids in texts] if self.options.rank == "whole" else []
+        return asked + [(ids, self.source) for ids in texts if self.options.back]
 
-    def reorder(self, opinions: Mapping[Ids, float]) -> None:
-        """Order the beam by the mean of its own log-probabilities and of these, for each subword."""
+    def reorder(self, answers: Mapping[tuple[Ids, Ids], float]) -> None:
+        """Order the beam by log-probabilities for each subword: its own, those of `questions`, or their mean."""
 
         def worth(hypothesis: Hypothesis) -> float:
             ids = tuple(hypothesis.context.ids)
-            return (self._joint(hypothesis) + opinions[ids]) / max(1, len(ids))
+            found = self._joint(hypothesis)
+            if self.options.rank == "whole":
+                found = (found + answers[self.source, ids]) / 2
+            back = self.options.back and self.options.back * answers[ids, self.source]
+            return found / max(1, len(ids)) + back / max(1, len(self.source))
 
         self.beam = sorted(self.beam, key=worth, reverse=True)
 

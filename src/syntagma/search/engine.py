@@ -18,7 +18,7 @@ from torch import Tensor
 from syntagma.model.batch import Example, check_lengths, make_batch, pad_rows, stack_contexts, whole_level
 from syntagma.model.interface import Decodes, Learns, State
 from syntagma.model.network import Scores
-from syntagma.search.beam import Ids, Job, Sentence
+from syntagma.search.beam import Job, Sentence
 from syntagma.search.grammar import IMPOSSIBLE, BracketPlace, Grammar, Place
 from syntagma.search.inner import Group, Row, Way
 from syntagma.search.options import SearchOptions
@@ -112,7 +112,7 @@ class Engine:
                 del self._alive[id(sentence)]
                 done.append(sentence)
         self._ready = []
-        self._ask_again([sentence for sentence in done if sentence.candidates()])
+        self._ask_again(done)
         sentences = list({id(job.sentence): job.sentence for job in self._waiting}.values())
         if not sentences or (self._groups and len(sentences) * _READY_SHARE < self.alive):
             return done
@@ -133,20 +133,19 @@ class Engine:
 
     @torch.inference_mode()
     def _ask_again(self, sentences: Sequence[Sentence]) -> None:
-        """Order finished texts by a second opinion: how likely each is when it is written in one go."""
-        if not sentences:
+        """Order finished texts by a second opinion: how likely texts are when they are written in one go."""
+        asked = [(sentence, sentence.questions()) for sentence in sentences]
+        questions = [question for _, mine in asked for question in mine]
+        if not questions:
             return
         config = self.network.config
-        asked = [(sentence, ids) for sentence in sentences for ids in sentence.candidates()]
-        examples = [Example(sentence.source, [whole_level(ids, config)]) for sentence, ids in asked]
+        examples = [Example(source, [whole_level(target, config)]) for source, target in questions]
         with self.watch("second opinion"):
             scores = cast(Learns, self.network).token_scores(make_batch(examples, config))
-            found = scores.double().sum(dim=1).tolist()
-        opinions: dict[int, dict[Ids, float]] = {}
-        for (sentence, ids), opinion in zip(asked, found, strict=True):
-            opinions.setdefault(id(sentence), {})[ids] = opinion
-        for sentence in sentences:
-            sentence.reorder(opinions[id(sentence)])
+            answers = iter(scores.double().sum(dim=1).tolist())
+        for sentence, mine in asked:
+            if mine:
+                sentence.reorder(dict(zip(mine, answers, strict=False)))
 
     @torch.inference_mode()
     def _encode(self, sentences: Sequence[Sentence]) -> None:

@@ -173,6 +173,12 @@ class Generator:
             yield ready.pop(following)
             following += 1
 
+    @property
+    def _scores_texts(self) -> bool:
+        """Whether the model can say how likely a given text is, written in one go."""
+        config = self.network.config
+        return (config.whole or config.architecture == "seq2seq") and hasattr(self.network, "token_scores")
+
     def sentence(self, number: int, text: str, steering: Steering, options: SearchOptions) -> Sentence:
         """The search for one text, not begun."""
         config = self.network.config
@@ -181,8 +187,8 @@ class Generator:
             raise SyntagmaError(
                 f"the text has {len(source)} subwords, the model reads {config.max_positions - 1}", remedy="split it"
             )
-        if options.rank == "whole" and not config.whole:
-            remedy = "use rank=joint, or a model trained with whole=true"
+        if (options.rank == "whole" and not config.whole) or (options.back and not self._scores_texts):
+            remedy = "use rank=joint without back, or a model trained with whole=true"
             raise ConfigError("this model has not learnt to write whole texts", remedy=remedy)
         if not config.guided:
             empty = Hypothesis(mark_context([], config), 0.0, 1)

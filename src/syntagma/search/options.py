@@ -29,6 +29,9 @@ class SearchOptions(Settings):
     """How finished texts are ordered: by their score, in which late levels count most; by the log-probability of
     their tree and words together, for each subword of the text; or by the mean of that and of the words alone, written
     in one go, which a model must have learnt (`whole`)."""
+    back: float = 0.0
+    """How much the way back counts in the order by `joint` or `whole`: the log-probability of the source, written in
+    one go from the text, for each of its subwords.  For models that were trained both ways, such as paraphrasers."""
     max_depth: int = 24
     """The last depth at which a constituent may be filled; there it gets words only."""
     max_tokens: int = 120
@@ -74,6 +77,8 @@ class SearchOptions(Settings):
                 raise ConfigError(f"{name!r} cannot be {getattr(self, name)}", remedy="give a number of at least 1")
         if self.prune < 0:
             raise ConfigError(f"'prune' cannot be {self.prune}", remedy="give a number over 0, or 0 to drop nothing")
+        if self.back and self.rank == "score":
+            raise ConfigError("the way back does not count in an order by score", remedy="use rank=joint or rank=whole")
         if not (self.temperature > 0 and 0 < self.top_p <= 1):
             raise ConfigError(
                 "the temperature or top-p makes no sense", remedy="give a temperature over 0, top_p up to 1"
