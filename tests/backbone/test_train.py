@@ -56,6 +56,17 @@ def test_a_backbone_learns_and_generates(
     assert steered[0].levels[2].startswith(("<NP> <VP>", "<NP>")) or "<NP>" in steered[0].levels[2]
 
 
+@pytest.mark.parametrize("kind", ["bart", "llama"])
+def test_a_backbone_has_a_second_opinion(corpus: Corpus, bases: dict[str, Path], tmp_path: Path, kind: str) -> None:
+    out = tmp_path / "run"
+    train(settings(corpus, bases[kind], whole=True, steps=4), out, quiet=True)
+    generator = Generator.from_pretrained(out)
+    plain = generator(SOURCE, beam=3, max_depth=5, max_tokens=20)
+    for wish in ({"rank": "whole"}, {"rank": "whole", "back": 0.5}):
+        found = generator(SOURCE, beam=3, max_depth=5, max_tokens=20, **wish)
+        assert sorted(one.text for one in found) == sorted(one.text for one in plain)
+
+
 def test_a_loaded_model_scores_as_when_it_was_trained(corpus: Corpus, bases: dict[str, Path], tmp_path: Path) -> None:
     for kind, lora in (("bart", False), ("llama", True), ("gpt2", True)):
         out = tmp_path / f"{kind}-{lora}"

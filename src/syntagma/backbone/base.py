@@ -132,7 +132,11 @@ def fingerprint(model: nn.Module) -> str:
 
 
 def adapt(
-    base: Base, labels: Sequence[str], architecture: Architecture, max_positions: int | None = None
+    base: Base,
+    labels: Sequence[str],
+    architecture: Architecture,
+    max_positions: int | None = None,
+    whole: bool = False,
 ) -> tuple[PretrainedVocabulary, ModelConfig, tuple[int, ...]]:
     """Give a base ids for labels and controls; its vocabulary, its configuration, and what it reads before a source.
 
@@ -177,7 +181,7 @@ def adapt(
         source_layers=getattr(shape, "encoder_layers", shape.num_hidden_layers), context_layers=0,
         decoder_layers=getattr(shape, "decoder_layers", shape.num_hidden_layers),
         max_positions=max_positions or own, pad=controls.pad, start=controls.start, end=end, sep=controls.sep,
-        part=controls.part, labels=tuple(controls.labels.values()),
+        part=controls.part, labels=tuple(controls.labels.values()), whole=whole,
     )  # fmt: skip
     return vocabulary, config, prefix
 

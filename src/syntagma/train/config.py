@@ -130,7 +130,7 @@ class TrainConfig(Settings):
             raise ConfigError(what, remedy="train with architecture=concat, or seq2seq for the baseline")
         if self.init is not None:
             raise ConfigError("a run starts from a backbone or from a model, not both", remedy="leave out one of them")
-        if other := sorted(self.model.keys() - {"max_positions"}):
+        if other := sorted(self.model.keys() - {"max_positions", "whole"}):
             what = f"{other[0]!r} is the backbone's own and cannot be set"
             raise ConfigError(what, remedy="leave it out")
 

@@ -50,7 +50,7 @@ def gather(config: TrainConfig, corpus: Corpus, engine: Engine, folder: Path) ->
 
     rank = config.lora_rank if config.lora else 0
     network, vocabulary, origin = make_backbone(
-        config.backbone, corpus.labels, config.architecture, lora=rank, max_positions=config.model.get("max_positions")
+        config.backbone, corpus.labels, config.architecture, lora=rank, **config.model
     )
 
     def examples(name: str) -> Examples:
