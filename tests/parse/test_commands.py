@@ -11,10 +11,12 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from syntagma.cli import parse as commands
+from syntagma.cli import parser as family
 from syntagma.errors import BracketError, InputError, SyntagmaError
 
 app = typer.Typer()
 commands.register(app)
+family.register(app)
 
 
 def run(*arguments: str | Path, stdin: str | bytes = "") -> Result:
@@ -156,3 +158,20 @@ def test_train_makes_a_parser(encoder: Path, treebank: Path, tmp_path: Path) -> 
     assert json.loads(run("parser", "train", treebank, "--silver", treebank, *options).stdout) == told
     with pytest.raises(SyntagmaError, match="unknown settings: colour"):
         run("parser", "train", treebank, "--out", tmp_path, "--set", "colour=red")
+
+
+def test_parsers_are_exported_to_share(tiny: Path, tmp_path: Path) -> None:
+    card = tmp_path / "card.md"
+    card.write_text("# mine\n")
+    run("parser", "export", tiny, tiny, "--out", tmp_path / "shared", "--version", "7", "--card", card)
+    settings = json.loads((tmp_path / "shared" / "config.json").read_text())
+    assert settings["version"] == "7"
+    assert (tmp_path / "shared" / "README.md").read_text() == "# mine\n"
+    assert (tmp_path / "shared" / "model.safetensors").stat().st_size <= (tiny / "model.safetensors").stat().st_size
+    same = [run("parse", "--parser", folder, "I saw the dog .").stdout for folder in (tiny, tmp_path / "shared")]
+    assert same[0] == same[1]
+    with pytest.raises(InputError, match="it exists already; give a new folder"):
+        run("parser", "export", tiny, "--out", tmp_path / "shared")
+    with pytest.raises(SyntagmaError, match="there is no parser 'nowhere'"):
+        run("parser", "export", "nowhere", "--out", tmp_path / "other")
+    assert not (tmp_path / "other").exists()

@@ -20,6 +20,7 @@ from syntagma.cli import (
     generate,
     levels,
     parse,
+    parser,
     prepare,
     reproduce,
     serve,
@@ -39,6 +40,7 @@ app = typer.Typer(
 )
 for family in (
     parse,
+    parser,
     levels,
     prepare,
     train,

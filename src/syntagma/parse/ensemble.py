@@ -1,7 +1,9 @@
-"""Several parsers as one: the mean of their scores, which errs less often than any of them.
+"""Several parsers as one: the mean of their scores, or of their weights.
 
-It takes as many times as long, so it is a teacher rather than a parser for every day: `syntagma parse --parser A+B`
-writes its trees, and `syntagma parser train --teacher A+B` has one parser learn its scores.
+The mean of scores errs less often than any of them but takes as many times as long, so it is a teacher rather than a
+parser for every day: `syntagma parse --parser A+B` writes its trees, and `syntagma parser train --teacher A+B` has one
+parser learn its scores.  The mean of weights is a parser like each of them, and often a better one where they began at
+the same weights and went different ways (`syntagma parser export A B`).
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from syntagma.errors import ConfigError
-from syntagma.parse.network import Batch
+from syntagma.parse.network import Batch, ParserNetwork
 from syntagma.parse.neural import NeuralParser
 
 
@@ -31,13 +33,28 @@ class Ensemble(nn.Module):
 
 def join(names: Sequence[str], parsers: Sequence[NeuralParser]) -> NeuralParser:
     """One parser out of several, which must have the same labels, tags and encoder; `names` are what they go by."""
+    _check_alike(names, parsers, "labels", "tags", "encoder")
     first = parsers[0]
-    for name, other in zip(names, parsers, strict=True):
-        for what in ("labels", "tags", "encoder"):
-            if getattr(other.config, what) != getattr(first.config, what):
-                remedy = "join parsers that were trained on the same trees from the same encoder"
-                raise ConfigError(f"the {what} of {names[0]} and {name} differ", remedy=remedy)
     joined = NeuralParser(first.config, Ensemble([parser.network for parser in parsers]), first.pieces)
     joined.name = "+".join(parser.name for parser in parsers)
     joined.version = "+".join(parser.version for parser in parsers)
     return joined
+
+
+def average(names: Sequence[str], parsers: Sequence[NeuralParser]) -> NeuralParser:
+    """The parser with the mean of their weights, which must be of the same shapes; otherwise the first."""
+    _check_alike(names, parsers, "labels", "tags", "encoder", "network")
+    first = parsers[0]
+    states = [parser.network.state_dict() for parser in parsers]
+    network = ParserNetwork(first.config.encoder, first.config.network)
+    network.load_state_dict({name: torch.stack([state[name] for state in states]).mean(0) for name in states[0]})
+    return NeuralParser(first.config, network, first.pieces)
+
+
+def _check_alike(names: Sequence[str], parsers: Sequence[NeuralParser], *parts: str) -> None:
+    first = parsers[0]
+    for name, other in zip(names, parsers, strict=True):
+        for part in parts:
+            if getattr(other.config, part) != getattr(first.config, part):
+                remedy = "take parsers that were trained on the same trees from the same encoder"
+                raise ConfigError(f"the {part} of {names[0]} and {name} differ", remedy=remedy)

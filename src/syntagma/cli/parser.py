@@ -1,0 +1,196 @@
+"""`syntagma parser train`, `syntagma parser score` and `syntagma parser export`."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from enum import StrEnum
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from syntagma.cli.parse import CHUNK, ParserName, Threads, use_threads
+
+if TYPE_CHECKING:
+    from syntagma.parse.score import Score
+    from syntagma.tree import Tree
+
+
+class Precision(StrEnum):
+    """How a parser's matrices are stored."""
+
+    int8 = "int8"
+    fp16 = "fp16"
+    fp32 = "fp32"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this file to `app`."""
+    family = typer.Typer(help="Train, score and share parsers.", no_args_is_help=True)
+    family.command("train")(train)
+    family.command("score")(score)
+    family.command("export")(export)
+    app.add_typer(family, name="parser")
+
+
+def train(
+    gold: Annotated[list[Path], typer.Argument(help="Folders with train.trees and dev.trees (also .gz).")],
+    out: Annotated[Path, typer.Option(help="The run's folder: model, checkpoint, log. A run that is there goes on.")],
+    silver: Annotated[
+        list[Path] | None, typer.Option(help="A folder of trees that a parser made.", show_default=False)
+    ] = None,
+    minutes: Annotated[float, typer.Option(help="Train for so long; 0 trains for --epochs.", min=0)] = 0.0,
+    epochs: Annotated[float, typer.Option(help="Train for so many rounds of the data.")] = 10.0,
+    encoder: Annotated[str, typer.Option(help="The packaged encoder, or the folder of a BERT.")] = "all-minilm-l6-v2",
+    init: Annotated[
+        str,
+        typer.Option(help="A parser of the same labels to start from: a name or folder.", show_default=False),
+    ] = "",
+    teacher: Annotated[
+        str,
+        typer.Option(help="A parser of the same labels, or several as A+B, to learn from.", show_default=False),
+    ] = "",
+    threads: Annotated[int, typer.Option(help="Processor threads.", min=1)] = 1,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="Another setting, as key=value.", show_default=False)
+    ] = None,
+) -> None:
+    """Train the neural parser on folders of trees; run it again after a kill and it goes on.
+
+    Example: syntagma parser train treebank/gold --silver treebank/gum-silver --out run --minutes 90
+    """
+    from syntagma.parse.config import from_settings
+    from syntagma.parse.settings import TrainConfig, read_data
+    from syntagma.parse.train import Trainer
+
+    given = {"minutes": minutes, "epochs": epochs, "encoder": encoder, "init": init}
+    given |= {"teacher": teacher, "threads": threads}
+    config = from_settings(TrainConfig, given, settings or [])
+    use_threads(threads)
+    trainer = Trainer(config, read_data(gold, silver or []), out)
+    best = trainer.run()
+    print(json.dumps({"model": str(trainer.model_folder), "dev": best}))
+
+
+def score(
+    gold: Annotated[str, typer.Argument(help="A file of gold trees with parts of speech (also gzip).")],
+    parser: ParserName = "parser-en",
+    predicted: Annotated[
+        str | None, typer.Option(help="A file of parses to score instead of running a parser.")
+    ] = None,
+    labels: Annotated[str, typer.Option(help="The labels of the pruned score, comma-separated.")] = "S,NP,VP,PP",
+    lower: Annotated[bool, typer.Option("--lower", help="Hand the parser the words in lower case.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of a table.")] = False,
+    threads: Threads = 0,
+) -> None:
+    """Score a parser on gold trees by the rules of evalb, over all labels and over the pruned ones.
+
+    Example: syntagma parser score test.trees.gz --parser parser-en
+    """
+    from syntagma.errors import InputError, Place
+    from syntagma.parse.score import Score, compare
+
+    kept = tuple(label.strip() for label in labels.split(",") if label.strip())
+    every, pruned = Score(), Score()
+    start = time.monotonic()
+    for number, (wanted, found) in enumerate(_pairs(gold, parser, predicted, lower, threads), 1):
+        try:
+            every += compare(wanted, found)
+        except InputError as error:
+            raise error.at(file=predicted, line=number) from None
+        pruned += compare(wanted, found, kept)
+    if not every.sentences:
+        raise InputError("it holds no tree", Place(gold), "give a file of gold trees")
+    if as_json:
+        print(json.dumps({"all": every.figures(), "pruned": pruned.figures(), "labels": kept}))
+        return
+    _table(every, pruned, kept)
+    if predicted is None:
+        seconds = time.monotonic() - start
+        print(f"syntagma: parsed {every.sentences / seconds:.0f} sentences a second", file=sys.stderr)
+
+
+def _pairs(gold: str, parser: str, predicted: str | None, lower: bool, threads: int) -> Iterator[tuple[Tree, Tree]]:
+    """Gold trees with the parses of their words."""
+    from syntagma.errors import InputError, Place, SyntagmaError
+    from syntagma.files import read_lines
+    from syntagma.parse import load_parser
+    from syntagma.tree import read_trees
+
+    def trees(path: str) -> Iterator[Tree]:
+        try:
+            yield from read_trees(read_lines(path))
+        except SyntagmaError as error:
+            raise error.at(file=path) from None
+
+    wanted = trees(gold)
+    if predicted is not None:
+        try:
+            yield from zip(wanted, trees(predicted), strict=True)
+        except ValueError:
+            raise InputError(
+                "it has not as many trees as the gold file", Place(predicted), "score the same text"
+            ) from None
+        return
+    use_threads(threads)
+    loaded = load_parser(parser)
+    while chunk := list(islice(wanted, 4 * CHUNK)):
+        words = (tree.words() for tree in chunk)
+        yield from zip(chunk, loaded.parse([_lowered(some) if lower else some for some in words]), strict=True)
+
+
+def _lowered(words: Iterable[str]) -> tuple[str, ...]:
+    return tuple(word.lower() for word in words)
+
+
+def _table(every: Score, pruned: Score, labels: tuple[str, ...]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table("", "all labels", f"{' '.join(labels)} only")
+    names = {
+        "sentences": "sentences",
+        "precision": "labelled precision",
+        "recall": "labelled recall",
+        "f1": "labelled F1",
+        "exact_match": "exact match",
+        "average_crossing": "crossing brackets a sentence",
+        "no_crossing": "sentences without crossing",
+        "tagging": "tagging accuracy",
+    }
+    ours, theirs = every.figures(), pruned.figures()
+    for key, name in names.items():
+        table.add_row(name, *(f"{v:.2f}" if isinstance(v, float) else f"{v:,}" for v in (ours[key], theirs[key])))
+    Console(width=None if sys.stdout.isatty() else 100).print(table)
+
+
+def export(
+    parsers: Annotated[list[str], typer.Argument(help="A parser's folder; of several the mean of the weights.")],
+    out: Annotated[Path, typer.Option(help="The folder to write; it must not be there yet.")],
+    precision: Annotated[Precision, typer.Option(help="How matrices are stored.")] = Precision.int8,
+    version: Annotated[str | None, typer.Option(help="The parser's version.  [default: the first one's]")] = None,
+    card: Annotated[Path | None, typer.Option(help="A README for it.  [default: the first one's]")] = None,
+) -> None:
+    """Write a trained parser as a folder to share; runs that began at the same weights may be averaged.
+
+    Example: syntagma parser export run/model other/model --out parser --version 2
+    """
+    from dataclasses import replace
+
+    from syntagma.files import make_whole, read_lines
+    from syntagma.hub import find_folder
+    from syntagma.parse.ensemble import average
+    from syntagma.parse.neural import NeuralParser
+
+    folders = [find_folder(name, "parser", "network") for name in parsers]
+    parser = average(parsers, [NeuralParser.load(folder) for folder in folders])
+    if version is not None:
+        parser.config = replace(parser.config, version=version)
+    text = "\n".join(read_lines(card or folders[0] / "README.md")) + "\n"
+    with make_whole(out) as folder:
+        parser.save(folder, precision.value)
+        (folder / "README.md").write_text(text, encoding="utf-8")
