@@ -66,6 +66,11 @@ class TestTable:
         assert rows["paper: guided, beam 5"].figures["ibleu"] == 8.6
         assert "| good, beam 5 | 100.0" in table.to_markdown()
         assert json.loads(table.to_json())["segments"] == 3
+        plain = make_table(
+            paraphrase, tested, pairs, tmp_path / "out", against=lambda name: "lazy, beam 5", resamples=0
+        )
+        assert plain.rows[1].figures == table.rows[1].figures
+        assert not any(row.intervals or row.p for row in plain.rows)
 
     def test_tatoeba_serves_both_ways(self, data: Path) -> None:
         assert len(TASKS["paraphrase"].sets[0].pairs(data)) == 6

@@ -101,7 +101,7 @@ def make_table(
     results = dict(zip(systems, evaluate(metrics, segments, maker), strict=True))
     rows = []
     for name in systems:
-        rival = against(name)
+        rival = against(name) if resamples else None
         compared = results[name].compare(results[rival], resamples) if rival in results and rival != name else []
         rows.append(_row(name, results[name].scores(0 if name in _PLAIN else resamples), compared))
     rows += [Row(name, dict(figures), {}, {}) for name, figures in (tested.printed or {}).items()]
