@@ -68,10 +68,10 @@ export class ResultView {
 
   others(store, branch) {
     byId("others").hidden = branch.outputs.length < 2;
-    const best = branch.outputs[0]?.score ?? 0;
     const items = branch.outputs.map((output, at) => {
       const choose = () => store.look({ chosen: at });
-      const figure = at ? `${number(best - output.score)} behind` : "best";
+      // Not how far behind: a second opinion may have put a text with a lower score first.
+      const figure = at ? `score ${number(output.score)}` : "best";
       const button = h(
         "button",
         { type: "button", class: "plain other", "aria-pressed": String(at === store.view.chosen), onclick: choose },
