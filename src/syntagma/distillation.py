@@ -17,7 +17,7 @@ from syntagma.corpus import Corpus, Options, prepare
 from syntagma.corpus.options import Input
 from syntagma.corpus.store import Split
 from syntagma.errors import ConfigError, InputError, Place, SyntagmaError
-from syntagma.files import write_whole
+from syntagma.files import lines_begun, write_whole
 from syntagma.hub import find_folder, hash_folder
 from syntagma.model.storage import hash_weights
 from syntagma.search import Generator
@@ -108,7 +108,7 @@ def _write_targets(teacher: Teacher, split: Split, path: Path, workers: int, tol
     if path.exists():
         return
     part = path.with_suffix(".part")
-    done = _whole_lines(part)
+    done = lines_begun(part)
     sources: list[str] = []
 
     def waiting() -> Iterator[str]:
@@ -126,17 +126,6 @@ def _write_targets(teacher: Teacher, split: Split, path: Path, workers: int, tol
                 told(number, len(split))
     part.rename(path)
     told(len(split), len(split))
-
-
-def _whole_lines(part: Path) -> int:
-    """How many lines an interrupted run wrote; what it began and did not finish is cut off."""
-    if not part.exists():
-        return 0
-    data = part.read_bytes()
-    whole = data.rfind(b"\n") + 1
-    with open(part, "r+b") as stream:
-        stream.truncate(whole)
-    return data[:whole].count(b"\n")
 
 
 def _copy_split(corpus: Corpus, name: str, path: Path) -> None:

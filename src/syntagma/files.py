@@ -103,6 +103,15 @@ def write_whole(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
             part.unlink()
 
 
+def lines_begun(part: Path) -> int:
+    """How many lines an interrupted run wrote into its file; one that it began and did not finish is cut off."""
+    if not part.exists():
+        return 0
+    data = part.read_bytes()
+    os.truncate(part, data.rfind(b"\n") + 1)
+    return data.count(b"\n")
+
+
 @contextmanager
 def make_whole(folder: Path) -> Iterator[Path]:
     """A folder that appears under its name only when it is complete; it must not be there yet."""

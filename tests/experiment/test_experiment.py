@@ -104,15 +104,16 @@ class TestTable:
             with pytest.raises(KeyboardInterrupt):
                 write_outputs(system, PAIRS, tmp_path, partial(stopping, after=after))
         assert not list(stored(tmp_path))[1:], "what is not whole has no name"
-        part = tmp_path / ".random.beam2.txt.part"
+        part = tmp_path / ".random.beam2.txt.v1.part"
         part.write_bytes(part.read_bytes()[:-1])
         assert write_outputs(system, PAIRS, tmp_path, partial(stopping, after=9)).read_text() == whole
         assert asked == [3, 2, 2], "the line that was cut is made again"
         assert not part.exists()
-        (tmp_path / ".random.beam2.txt.part").write_text("v1\nsomething old\n")
+        part.write_text("something old\n")
         (tmp_path / "random.beam2.txt").unlink()
         write_outputs(system._replace(version="v2"), PAIRS, tmp_path, partial(stopping, after=9))
         assert asked[-1] == 3, "another model begins anew"
+        assert not part.exists()
 
 
 class TestStudies:

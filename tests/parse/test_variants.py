@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from syntagma.parse.treebank import example
-from syntagma.parse.variants import Constituents, Variants, cut_out, join_clitics, keep_words, swap, vary
+from syntagma.parse.variants import Constituents, Variants, join_clitics, keep_words, swap, vary
 from syntagma.tree import Tree
 
 TREE = Tree.read(
@@ -40,7 +40,7 @@ def test_variants_are_drawn_by_the_seed() -> None:
 
 def test_a_constituent_gives_way_to_another_of_its_label() -> None:
     one = example(OTHER)
-    others = Constituents({"NP": [cut_out(example(TREE), 4, 7)]})
+    others = Constituents({"NP": [(example(TREE), 4, 7)]})
     swapped = [swap(one, others, random.Random(seed)) for seed in range(20)]
     assert {" ".join(new.words) for new in swapped} == {"John 's dog saw her .", "The old man saw John 's dog ."}
     longer = next(new for new in swapped if new.words[0] == "The")
@@ -50,7 +50,7 @@ def test_a_constituent_gives_way_to_another_of_its_label() -> None:
 
 def test_a_sentence_without_a_place_for_the_others_stays() -> None:
     one = example(OTHER)
-    assert swap(one, Constituents({"PP": [cut_out(one, 0, 1)]}), random.Random(1)) is one
+    assert swap(one, Constituents({"PP": [(one, 0, 1)]}), random.Random(1)) is one
     assert "S" not in Constituents.of([one]).by_label, "a whole sentence is no constituent to swap"
     assert set(Constituents.of([one], longest=1).by_label) == {"NP"}
 

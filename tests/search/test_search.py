@@ -361,8 +361,12 @@ class TestAlgorithm:
                 generator = Generator(random_model(SUBWORDS, 1, architecture), SUBWORDS)
                 with pytest.raises(ConfigError, match="has not learnt to write whole texts; use rank=joint without"):
                     generator(TEXTS[0], **wish)
-        with pytest.raises(ConfigError, match="the way back does not count in an order by score; use rank=joint or"):
-            SearchOptions(back=0.3)
+        with pytest.raises(ConfigError, match="'back' cannot be -1; give a number over 0"):
+            SearchOptions(back=-1)
+
+    def test_an_order_by_score_is_by_the_score_alone(self) -> None:
+        generator = Generator(random_model(SUBWORDS, 2), SUBWORDS, SearchOptions(beam=4, max_depth=4, max_tokens=12))
+        assert [one.text for one in generator(TEXTS[0], back=5.0)] == [one.text for one in generator(TEXTS[0])]
 
     def test_baselines_search_too(self) -> None:
         for architecture in ("seq2seq", "linearised"):

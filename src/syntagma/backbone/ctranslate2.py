@@ -73,11 +73,10 @@ def export(
 
 def _without_opinion(about: Mapping[str, Any]) -> dict[str, Any]:
     """What is said about a model, with an order of texts that needs no second opinion."""
-    search = dict(about.get("search", {}))
+    search = {name: value for name, value in about.get("search", {}).items() if name != "back"}
     if search.get("rank") == "whole":
         search["rank"] = "joint"
-    search.pop("back", None)
-    return {**about, "search": search} if search else dict(about)
+    return {**about, "search": search}
 
 
 def _export_backbone(network: Backbone, folder: Path, weights: Weights) -> None:

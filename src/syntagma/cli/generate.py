@@ -90,7 +90,8 @@ def generate(
         RankKind | None, typer.Option(help="Order texts by score, by log-probability, or with a second opinion.")
     ] = None,
     back: Annotated[
-        float | None, typer.Option(min=0, help="How much the way back from a text to its source counts there.")
+        float | None,
+        typer.Option(min=0, help="How much the way back to the source counts in an order other than by score."),
     ] = None,
     nbest: Annotated[int, typer.Option(min=1, help="How many hypotheses to print for each text.")] = 1,
     template: Annotated[str | None, typer.Option(help="The tree's shape, e.g. '(S (NP) (VP *))'.")] = None,
@@ -299,16 +300,13 @@ def _records(out: Path, printer: _Printer) -> int:
     """How many whole records an interrupted run wrote; what it began and did not finish is cut off."""
     if not out.exists():
         return 0
+    from syntagma.files import lines_begun
+
     if not printer.one_line:
         from syntagma.errors import ConfigError
 
         raise ConfigError("--resume counts lines, but records have several", remedy="use --json, or --nbest 1")
-    data = out.read_bytes()
-    whole = data.rfind(b"\n") + 1
-    if whole != len(data):
-        with open(out, "r+b") as stream:
-            stream.truncate(whole)
-    return data.count(b"\n")
+    return lines_begun(out)
 
 
 class _target:  # noqa: N801

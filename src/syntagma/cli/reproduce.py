@@ -77,15 +77,13 @@ def reproduce(
 def _systems(given: list[str], beams: list[int]) -> list[System]:
     from syntagma.errors import ConfigError
     from syntagma.experiment.outputs import System
-    from syntagma.hub import find_folder, hash_folder
 
     found = []
     for one in given:
         name, equals, model = one.partition("=")
         if not (name and equals and model) or "/" in name or ".beam" in name:
             raise ConfigError(f"{one!r} is no system", remedy="write NAME=MODEL, such as guided=paraphrase-en")
-        version = hash_folder(find_folder(model, "model", "model"))
-        found += [System(name, model, beam, version) for beam in beams]
+        found += [System(name, model, beam) for beam in beams]
     return found
 
 
@@ -111,12 +109,14 @@ def _table(
         folder = results / task.name / tested.name
         missing = [system for system in systems if not (folder / system.file).exists()]
         if missing:
+            from syntagma.hub import find_folder, hash_folder
             from syntagma.search.spread import Work, processes_for, spread
 
             folder.mkdir(parents=True, exist_ok=True)
             for system in missing:
                 _say(f"{system.name}, beam {system.beam}: {tested.title}")
                 work = Work(system.model, {"beam": system.beam})
+                system = system._replace(version=hash_folder(find_folder(system.model, "model", "model")))
                 write_outputs(system, pairs, folder, partial(spread, work, workers=processes_for(len(pairs))))
         if not list(stored(folder)):
             remedy = f"generate some with --system guided={task.model}"

@@ -6,14 +6,13 @@ again, and what an interrupted run had of it is gone on with, if it is of the sa
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from syntagma.errors import InputError, Place, SyntagmaError
 from syntagma.experiment.tasks import Pairs
-from syntagma.files import read_lines, write_whole
+from syntagma.files import lines_begun, read_lines
 from syntagma.search.spread import Found
 
 
@@ -39,29 +38,18 @@ def write_outputs(
     path = folder / system.file
     if path.exists():
         return path
-    part = folder / f".{system.file}.part"
-    done = _go_on(part, system.version)
+    part = folder / f".{system.file}.{system.version}.part"
+    for other in set(folder.glob(f".{system.file}.*.part")) - {part}:  # of a model that has changed since
+        other.unlink()
+    done = lines_begun(part)
     with open(part, "a", encoding="utf-8", newline="\n") as stream:
         for found in generate(source for source, _ in pairs[done:]):
             if isinstance(found, SyntagmaError):
                 raise found
             stream.write((" ".join(found[0].text.splitlines()) if found else "") + "\n")
             stream.flush()
-    with write_whole(path, "wb") as whole:
-        whole.write(part.read_bytes().partition(b"\n")[2])
-    part.unlink()
+    part.rename(path)
     return path
-
-
-def _go_on(part: Path, version: str) -> int:
-    """How many lines an interrupted run of this model wrote, below its version; a line that it began is cut off."""
-    written = part.read_bytes() if part.exists() else b""
-    head = version.encode() + b"\n"
-    if not written.startswith(head):
-        part.write_bytes(head)
-        return 0
-    os.truncate(part, written.rindex(b"\n") + 1)
-    return written.count(b"\n") - 1
 
 
 def stored(folder: Path) -> Iterator[tuple[str, Path]]:

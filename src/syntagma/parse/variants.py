@@ -32,16 +32,17 @@ class Variants:
 class Constituents:
     """Constituents of other sentences, by label, to put in a sentence's place of that label."""
 
-    by_label: dict[str, list[Example]]
+    by_label: dict[str, list[tuple[Example, int, int]]]
+    """Each as its sentence, its start and its end."""
 
     @classmethod
     def of(cls, examples: Iterable[Example], longest: int = 12) -> Constituents:
         """Those of at most `longest` words, whole sentences left out."""
-        found: dict[str, list[Example]] = {}
+        found: dict[str, list[tuple[Example, int, int]]] = {}
         for one in examples:
             for (start, end), label in one.spans.items():
                 if end - start <= min(longest, len(one.words) - 1):
-                    found.setdefault(label, []).append(cut_out(one, start, end))
+                    found.setdefault(label, []).append((one, start, end))
         return cls(found)
 
 
@@ -104,7 +105,7 @@ def swap(one: Example, others: Constituents, chance: random.Random) -> Example:
     if not places:
         return one
     start, end = chance.choice(places)
-    new = chance.choice(others.by_label[one.spans[start, end]])
+    new = cut_out(*chance.choice(others.by_label[one.spans[start, end]]))
     longer = len(new.words) - (end - start)
     spans = {(start + a, start + b): label for (a, b), label in new.spans.items()}
     for (a, b), label in one.spans.items():

@@ -277,26 +277,28 @@ class Sentence:
         return hypothesis.log_probability(self.options.score)
 
     def questions(self) -> list[tuple[Ids, Ids]]:
-        """What a second opinion is wanted on, if there is room for it: sources and texts, of which each is written in
-        one go; with `back` also the other way, the text as the source."""
+        """What a second opinion is wanted on, where there is something to order and room for it: pairs of what is read
+        and what is written in one go, the source and a finished text, or for the way back the text and the source."""
         texts = [tuple(hypothesis.context.ids) for hypothesis in self.beam]
         if len(texts) < 2 or any(self.holds_label(ids) or len(ids) >= self.config.max_positions for ids in texts):
             return []
         asked = [(self.source, ids) for ids in texts] if self.options.rank == "whole" else []
-        return asked + [(ids, self.source) for ids in texts if self.options.back]
+        return asked + [(ids, self.source) for ids in texts if self.options.way_back]
 
     def reorder(self, answers: Mapping[tuple[Ids, Ids], float]) -> None:
         """Order the beam by log-probabilities for each subword: its own, those of `questions`, or their mean."""
 
-        def worth(hypothesis: Hypothesis) -> float:
+        def value(hypothesis: Hypothesis) -> float:
             ids = tuple(hypothesis.context.ids)
             found = self._joint(hypothesis)
             if self.options.rank == "whole":
                 found = (found + answers[self.source, ids]) / 2
-            back = self.options.back and self.options.back * answers[ids, self.source]
-            return found / max(1, len(ids)) + back / max(1, len(self.source))
+            worth = found / max(1, len(ids))
+            if self.options.way_back:
+                worth += self.options.way_back * answers[ids, self.source] / max(1, len(self.source))
+            return worth
 
-        self.beam = sorted(self.beam, key=worth, reverse=True)
+        self.beam = sorted(self.beam, key=value, reverse=True)
 
     def _keep(self, ranked: list[Hypothesis]) -> list[Hypothesis]:
         """The next beam: the best, or, with wishes or a diversity penalty, the best under those."""

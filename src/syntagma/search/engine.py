@@ -145,7 +145,7 @@ class Engine:
             answers = iter(scores.double().sum(dim=1).tolist())
         for sentence, mine in asked:
             if mine:
-                sentence.reorder(dict(zip(mine, answers, strict=False)))
+                sentence.reorder(dict(zip(mine, islice(answers, len(mine)), strict=True)))
 
     @torch.inference_mode()
     def _encode(self, sentences: Sequence[Sentence]) -> None:

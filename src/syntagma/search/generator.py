@@ -187,7 +187,7 @@ class Generator:
             raise SyntagmaError(
                 f"the text has {len(source)} subwords, the model reads {config.max_positions - 1}", remedy="split it"
             )
-        if (options.rank == "whole" and not config.whole) or (options.back and not self._scores_texts):
+        if (options.rank == "whole" and not config.whole) or (options.way_back and not self._scores_texts):
             remedy = "use rank=joint without back, or a model trained with whole=true"
             raise ConfigError("this model has not learnt to write whole texts", remedy=remedy)
         if not config.guided:

@@ -31,7 +31,8 @@ class SearchOptions(Settings):
     in one go, which a model must have learnt (`whole`)."""
     back: float = 0.0
     """How much the way back counts in the order by `joint` or `whole`: the log-probability of the source, written in
-    one go from the text, for each of its subwords.  For models that were trained both ways, such as paraphrasers."""
+    one go from the text, for each of its subwords.  For models that were trained both ways, such as paraphrasers; an
+    order by `score` is by the score alone."""
     max_depth: int = 24
     """The last depth at which a constituent may be filled; there it gets words only."""
     max_tokens: int = 120
@@ -55,6 +56,11 @@ class SearchOptions(Settings):
     """Drop partial infills whose log-probability is so much lower than the best infill's of their context; 0: none.
     Faster, but a good hypothesis that begins badly may be lost."""
 
+    @property
+    def way_back(self) -> float:
+        """What `back` comes to in this order."""
+        return 0.0 if self.rank == "score" else self.back
+
     def for_texts(self, nbest: int, changes: Mapping[str, Any], widest: int | None = None) -> SearchOptions:
         """These settings, changed, with a beam for so many texts.
 
@@ -77,8 +83,8 @@ class SearchOptions(Settings):
                 raise ConfigError(f"{name!r} cannot be {getattr(self, name)}", remedy="give a number of at least 1")
         if self.prune < 0:
             raise ConfigError(f"'prune' cannot be {self.prune}", remedy="give a number over 0, or 0 to drop nothing")
-        if self.back and self.rank == "score":
-            raise ConfigError("the way back does not count in an order by score", remedy="use rank=joint or rank=whole")
+        if self.back < 0:
+            raise ConfigError(f"'back' cannot be {self.back}", remedy="give a number over 0, or 0 for no way back")
         if not (self.temperature > 0 and 0 < self.top_p <= 1):
             raise ConfigError(
                 "the temperature or top-p makes no sense", remedy="give a temperature over 0, top_p up to 1"
