@@ -1,14 +1,16 @@
 """Sequence-level knowledge distillation (Kim and Rush 2016), as the paper uses it for translation.
 
 A teacher writes the targets of a corpus's training sources anew; the result is parsed and prepared like any corpus,
-with the same vocabulary, and the dev and test pairs as they were.  Both steps go on where they were stopped.
+with the same vocabulary, and the dev and test pairs as they were.  Both steps go on where they were stopped.  A source
+that has several targets in the corpus is written once.  With `nearest` the student learns, of all that the teacher's
+beam ends with, the text most like a target of the corpus: the interpolation of Kim and Rush.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 
 from torch import Tensor
@@ -19,12 +21,17 @@ from syntagma.corpus.store import Split
 from syntagma.errors import ConfigError, InputError, Place, SyntagmaError
 from syntagma.files import lines_begun, write_whole
 from syntagma.hub import find_folder, hash_folder
+from syntagma.metrics.base import Segment
+from syntagma.metrics.lexical import ChrF
 from syntagma.model.storage import hash_weights
 from syntagma.search import Generator
 from syntagma.search.spread import Found, Work, processes_for, spread
 
 PAIRS = "pairs"
 """What the folder beside the result is called where the teacher's pairs are written."""
+
+Row = tuple[str, list[str]]
+"""A source, and what the corpus has for it."""
 
 
 @dataclass(frozen=True)
@@ -61,15 +68,22 @@ def distill(
     corpus: Corpus,
     out: Path,
     *,
+    limit: int | None = None,
+    nearest: bool = False,
     workers: int | None = None,
     told: Callable[[int, int], None] = lambda done, total: None,
 ) -> Corpus:
-    """A corpus of the teacher's outputs in `out`; `told` hears how many sources are done, of how many."""
+    """A corpus of the teacher's outputs in `out`; `told` hears how many sources are done, of how many.
+
+    `limit` sources are drawn at random, with the seed of the corpus, where there are more.
+    """
     split = corpus.split("train")
     pairs = out.with_name(out.name + "." + PAIRS)
     pairs.mkdir(parents=True, exist_ok=True)
-    _check_same_run(pairs, teacher, corpus)
-    _write_targets(teacher, split, pairs / "train.tsv", workers or processes_for(len(split)), told)
+    _check_same_run(pairs, f"{teacher.fingerprint} {corpus.fingerprint} {len(split)} {limit} {nearest}\n")
+    rows = _draw(_targets_by_source(split), limit, corpus.options.seed)
+    choose = _most_like if nearest else _first
+    _write_targets(teacher, rows, pairs / "train.tsv", choose, workers or processes_for(len(rows)), told)
     inputs = [Input(str(pairs / "train.tsv"))]
     for name in ("dev", "test"):
         if name in corpus.splits:
@@ -90,9 +104,33 @@ def distill(
     return prepare(options, out, workers=workers)
 
 
-def _check_same_run(pairs: Path, teacher: Teacher, corpus: Corpus) -> None:
-    """Refuse to mix the outputs of two teachers or two searches in one file."""
-    mine = f"{teacher.fingerprint} {corpus.fingerprint} {len(corpus.split('train'))}\n"
+def _targets_by_source(split: Split) -> dict[str, list[str]]:
+    """What the corpus has for each source, in the order in which sources first come."""
+    found: dict[str, list[str]] = {}
+    for pair in split:
+        found.setdefault(pair.source, []).append(pair.target)
+    return found
+
+
+def _draw(targets: Mapping[str, list[str]], limit: int | None, seed: int) -> list[Row]:
+    rows = list(targets.items())
+    return rows if limit is None or limit >= len(rows) else random.Random(seed).sample(rows, limit)
+
+
+def _first(outputs: Sequence[str], targets: Sequence[str]) -> str:
+    """The teacher's own choice."""
+    return outputs[0]
+
+
+def _most_like(outputs: Sequence[str], targets: Sequence[str]) -> str:
+    """The output whose chrF against the targets is best; of equals the one that the teacher prefers."""
+    measure = ChrF()
+    scores = measure.segment_scores(measure.statistics([Segment(output, tuple(targets)) for output in outputs]))
+    return outputs[int(scores[:, 0].argmax())]
+
+
+def _check_same_run(pairs: Path, mine: str) -> None:
+    """Refuse to mix the outputs of two teachers, searches or choices in one file."""
     note = pairs / "run.txt"
     if note.exists():
         if note.read_text(encoding="utf-8") != mine:
@@ -103,29 +141,31 @@ def _check_same_run(pairs: Path, teacher: Teacher, corpus: Corpus) -> None:
         stream.write(mine)
 
 
-def _write_targets(teacher: Teacher, split: Split, path: Path, workers: int, told: Callable[[int, int], None]) -> None:
-    """A line `source<TAB>output` for each training pair, in order; goes on after the last whole line."""
+def _write_targets(
+    teacher: Teacher,
+    rows: Sequence[Row],
+    path: Path,
+    choose: Callable[[Sequence[str], Sequence[str]], str],
+    workers: int,
+    told: Callable[[int, int], None],
+) -> None:
+    """A line `source<TAB>output` for each row, in order; goes on after the last whole line."""
     if path.exists():
         return
     part = path.with_suffix(".part")
-    done = lines_begun(part)
-    sources: list[str] = []
-
-    def waiting() -> Iterator[str]:
-        for pair in islice(iter(split), done, None):
-            sources.append(pair.source)
-            yield pair.source
-
+    waiting = rows[lines_begun(part) :]
+    done = len(rows) - len(waiting)
     with open(part, "ab") as stream:
-        for number, found in enumerate(teacher.write(waiting(), workers), done + 1):
-            source = sources.pop(0)
-            text = "" if isinstance(found, SyntagmaError) or not found else " ".join(found[0].text.split())
+        written = teacher.write((source for source, _ in waiting), workers)
+        for number, ((source, targets), found) in enumerate(zip(waiting, written, strict=True), done + 1):
+            outputs = [] if isinstance(found, SyntagmaError) else [" ".join(output.text.split()) for output in found]
+            text = choose(outputs, targets) if outputs else ""
             stream.write(f"{source}\t{text}\n".encode())  # an empty target is a reject of `prepare`, with its line
             if number % 100 == 0:
                 stream.flush()
-                told(number, len(split))
+                told(number, len(rows))
     part.rename(path)
-    told(len(split), len(split))
+    told(len(rows), len(rows))
 
 
 def _copy_split(corpus: Corpus, name: str, path: Path) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -61,6 +62,52 @@ def test_the_teachers_outputs_become_a_corpus_and_a_stop_costs_nothing(
     (again / "train.part").write_text("\n".join(lines[:7]) + "\n" + lines[7][:3])
     distill(loaded, corpus, tmp_path / "again", workers=2)
     assert (again / "train.tsv").read_text() == "\n".join(lines) + "\n"
+
+
+def test_a_source_with_several_targets_is_written_once(teacher: Path, corpus: Corpus, tmp_path: Path) -> None:
+    rows = [(f"x{n} apple an", f"{SENTENCES[n % 6]} {m}") for n in range(6) for m in (1, 2)]
+    (tmp_path / "twice.tsv").write_text("".join(f"{source}\t{target}\n" for source, target in rows))
+    tokenizer = str(corpus.folder / "tokenizer.json")
+    options = Options(inputs=(Input(str(tmp_path / "twice.tsv")),), tokenizer=tokenizer)
+    twice = prepare(options, tmp_path / "twice", workers=1)
+    loaded = Teacher.load(str(teacher))
+
+    def lines(name: str, **choices: Any) -> list[list[str]]:
+        distill(loaded, twice, tmp_path / name, workers=1, **choices)
+        return [line.split("\t") for line in (tmp_path / f"{name}.pairs" / "train.tsv").read_text().splitlines()]
+
+    every = lines("all")
+    assert [source for source, _ in every] == [f"x{n} apple an" for n in range(6)]
+    some = lines("some", limit=3)
+    assert len(some) == 3
+    assert all(row in every for row in some)
+    with pytest.raises(SyntagmaError, match="another teacher, corpus or search"):
+        distill(loaded, twice, tmp_path / "some", limit=4)
+
+
+def test_nearest_takes_what_is_most_like_a_target(corpus: Corpus, teacher: Path, tmp_path: Path) -> None:
+    loaded = Teacher.load(str(teacher))
+    sources = [pair.source for pair in corpus.split("train")]
+    candidates = {
+        source: [" ".join(output.text.split()) for output in found]
+        for source, found in zip(sources, loaded.generator.stream(sources), strict=True)
+        if isinstance(found, list)
+    }
+    # The corpus's targets become the teacher's last candidates, which it would not choose itself.
+    wanted = {source: texts[-1] for source, texts in candidates.items() if len(set(texts)) > 1 and all(texts)}
+    assert wanted
+    (tmp_path / "last.tsv").write_text("".join(f"{source}\t{text}\n" for source, text in wanted.items()))
+    options = Options(
+        inputs=(Input(str(tmp_path / "last.tsv")),),
+        tokenizer=str(corpus.folder / "tokenizer.json"),
+        keep_identical=True,
+    )
+    last = prepare(options, tmp_path / "last", workers=1)
+    held = {pair.source: pair.target for pair in last.split("train")}
+    distill(loaded, last, tmp_path / "near", nearest=True, workers=1)
+    rows = [line.split("\t") for line in (tmp_path / "near.pairs" / "train.tsv").read_text().splitlines()]
+    assert rows
+    assert dict(rows) == held
 
 
 def test_two_teachers_do_not_mix(corpus: Corpus, teacher: Path, tmp_path: Path) -> None:

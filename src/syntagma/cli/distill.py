@@ -21,6 +21,12 @@ def distill(
         Path, typer.Option(help="The folder of the new corpus; run the same command to go on after a stop.")
     ],
     beam: Annotated[int | None, typer.Option(min=1, help="The teacher's beam.  [default: the model's, 5]")] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="So many sources, drawn at random.  [default: all of them]")
+    ] = None,
+    nearest: Annotated[
+        bool, typer.Option("--nearest", help="Of the teacher's beam, take the text most like the corpus's target.")
+    ] = False,
     score: Annotated[str | None, typer.Option(help="sum or mean of log-probabilities.")] = None,
     batch: Annotated[int, typer.Option("--batch-size", min=1, help="Sources searched at once.")] = 64,
     workers: Annotated[
@@ -38,5 +44,5 @@ def distill(
         print(f"syntagma: the teacher has written {done:,} of {total:,} targets", file=sys.stderr)
 
     loaded = Teacher.load(teacher, beam, score, batch)
-    corpus = run(loaded, Corpus.open(data), out, workers=workers, told=told)
+    corpus = run(loaded, Corpus.open(data), out, limit=limit, nearest=nearest, workers=workers, told=told)
     print(f"syntagma: {len(corpus.split('train')):,} training pairs in {out}", file=sys.stderr)
