@@ -55,6 +55,10 @@ class Encoded:
         memories = tuple(Memory(m.keys[at, :, :size], m.values[at, :, :size]) for m in self.memories)
         return Encoded(self.ids[at, :size], self.states[at, :size], memories)
 
+    def select(self, rows: Tensor) -> Encoded:
+        """The sources of those rows [N]."""
+        return Encoded(self.ids[rows], self.states[rows], tuple(memory.select(rows) for memory in self.memories))
+
     @staticmethod
     def stack(rows: Sequence[Encoded], pad: int) -> Encoded:
         """Sources encoded apart as one batch, padded."""
@@ -65,6 +69,22 @@ class Encoded:
             join_padded([row.states for row in rows], 1),
             join_memories([row.memories for row in rows]),
         )
+
+
+class _Targets(NamedTuple):
+    """The N infill tokens of a batch: where they are [B, T], their ids, what the decoder made of them, their losses.
+
+    Logits [N, V] and norms [N] are those of writing; `pointer` [N, S] says where in `sources` [N, S] it would copy.
+    """
+
+    where: Tensor
+    ids: Tensor
+    hidden: Tensor
+    logits: Tensor
+    norm: Tensor
+    nll: Tensor
+    sources: Tensor
+    pointer: Tensor | None
 
 
 class Network(nn.Module):
@@ -96,21 +116,25 @@ class Network(nn.Module):
 
     def loss(self, batch: Batch, smoothing: float = 0.0) -> Loss:
         """The loss of a batch, summed over its infill tokens."""
-        _, targets, logits, norm, nll = self._target_scores(batch)
+        found = self._score_targets(batch, self.encode(_concatenated(batch, self.config)))
+        logits, norm, nll = found.logits, found.norm, found.nll
+        if self.copy is not None and found.pointer is not None and not self.training:
+            logits = logits.clone()  # what the best token is, only a validation asks
+            norm = self.copy.mix(found.hidden, found.pointer, found.sources, logits, norm)
         total = (1 - smoothing) * nll + smoothing * (norm - logits.mean(dim=-1)) if smoothing else nll
-        correct = (logits.argmax(dim=-1) == targets).sum()
-        return Loss(total.sum(), nll.sum(), correct, targets.numel())
+        correct = (logits.argmax(dim=-1) == found.ids).sum()
+        return Loss(total.sum(), nll.sum(), correct, found.ids.numel())
 
     def token_scores(self, batch: Batch) -> Tensor:
-        """The log-probability of each infill token [B, T]; 0 at padding."""
-        where, *_, nll = self._target_scores(batch)
-        scores = torch.zeros(batch.targets.shape, dtype=nll.dtype, device=nll.device)
-        scores[where] = -nll
+        """The log-probability of each infill token [B, T]; 0 at padding.  A source that comes twice is encoded once."""
+        sources, rows = torch.unique(_concatenated(batch, self.config), dim=0, return_inverse=True)
+        found = self._score_targets(batch, self.encode(sources).select(rows))
+        scores = torch.zeros(batch.targets.shape, dtype=found.nll.dtype, device=found.nll.device)
+        scores[found.where] = -found.nll
         return scores
 
-    def _target_scores(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-        """Where infill tokens are [B, T]; of the N there: ids, logits [N, V], their log-sums [N], losses [N]."""
-        encoded = self.encode(_concatenated(batch.source, batch.contexts, self.config))
+    def _score_targets(self, batch: Batch, encoded: Encoded) -> _Targets:
+        """How the infill tokens of a batch are scored."""
         hidden = self._decode(batch, encoded)
         where = batch.level > 0
         targets = batch.targets[where]
@@ -118,16 +142,13 @@ class Network(nn.Module):
         logits = self._logits(chosen)
         norm = torch.logsumexp(logits, dim=-1)
         nll = norm - logits.gather(1, targets[:, None])[:, 0]
+        rows = where.nonzero()[:, 0]
+        ids, pointer = encoded.ids[rows], None
         if self.copy is not None:
-            rows = where.nonzero()[:, 0]
-            ids = encoded.ids[rows]
             follows = following(ids, batch.inputs[where])
             pointer = self.copy.pointer(chosen, self.copy.key(encoded.states)[rows], ids == self.config.pad, follows)
             nll = -self.copy.mixed(chosen, pointer, ids == targets[:, None], -nll)
-            if not self.training:  # what the best token is, only a validation asks
-                logits = logits.clone()
-                norm = self.copy.mix(chosen, pointer, ids, logits, norm)
-        return where, targets, logits, norm, nll
+        return _Targets(where, targets, chosen, logits, norm, nll, ids, pointer)
 
     def _decode(self, batch: Batch, encoded: Encoded) -> Tensor:
         """Decoder states [B, T, W] of whole infills: each token sees its own level only, up to itself."""
@@ -318,11 +339,12 @@ def join_source(source: Tensor, contexts: Tensor, config: ModelConfig) -> Tensor
     return torch.cat([source, separator, contexts], dim=1)
 
 
-def _concatenated(source: Tensor, contexts: Contexts | None, config: ModelConfig) -> Tensor:
+def _concatenated(batch: Batch, config: ModelConfig) -> Tensor:
+    """What the encoder reads of each row."""
     if config.architecture != "concat":
-        return source
-    assert contexts is not None
-    return join_source(source, contexts.ids, config)
+        return batch.source
+    assert batch.contexts is not None
+    return join_source(batch.source, batch.contexts.ids, config)
 
 
 def _additive(allowed: Tensor) -> Tensor:
