@@ -3,7 +3,8 @@
 A teacher writes the targets of a corpus's training sources anew; the result is parsed and prepared like any corpus,
 with the same vocabulary, and the dev and test pairs as they were.  Both steps go on where they were stopped.  A source
 that has several targets in the corpus is written once.  With `nearest` the student learns, of all that the teacher's
-beam ends with, the text most like a target of the corpus: the interpolation of Kim and Rush.
+beam ends with, the text most like a target of the corpus (the interpolation of Kim and Rush), and where none is like
+enough, the target.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import product
 from pathlib import Path
 
 from torch import Tensor
@@ -69,20 +72,21 @@ def distill(
     out: Path,
     *,
     limit: int | None = None,
-    nearest: bool = False,
+    nearest: float | None = None,
     workers: int | None = None,
     told: Callable[[int, int], None] = lambda done, total: None,
 ) -> Corpus:
     """A corpus of the teacher's outputs in `out`; `told` hears how many sources are done, of how many.
 
-    `limit` sources are drawn at random, with the seed of the corpus, where there are more.
+    `limit` sources are drawn at random, with the seed of the corpus, where there are more.  `nearest` is the least chrF
+    that the output most like a target must have against it.
     """
     split = corpus.split("train")
     pairs = out.with_name(out.name + "." + PAIRS)
     pairs.mkdir(parents=True, exist_ok=True)
     _check_same_run(pairs, f"{teacher.fingerprint} {corpus.fingerprint} {len(split)} {limit} {nearest}\n")
     rows = _draw(_targets_by_source(split), limit, corpus.options.seed)
-    choose = _most_like if nearest else _first
+    choose = _first if nearest is None else partial(_most_like, least=nearest)
     _write_targets(teacher, rows, pairs / "train.tsv", choose, workers or processes_for(len(rows)), told)
     inputs = [Input(str(pairs / "train.tsv"))]
     for name in ("dev", "test"):
@@ -122,11 +126,22 @@ def _first(outputs: Sequence[str], targets: Sequence[str]) -> str:
     return outputs[0]
 
 
-def _most_like(outputs: Sequence[str], targets: Sequence[str]) -> str:
-    """The output whose chrF against the targets is best; of equals the one that the teacher prefers."""
+def _most_like(outputs: Sequence[str], targets: Sequence[str], least: float) -> str:
+    """The output whose chrF against a target is best, or that target where it is not `least` at least.
+
+    Of equals the one that the teacher prefers.
+
+    >>> _most_like(["Oh no.", "He can go."], ["He can come.", "She could."], 20)
+    'He can go.'
+    >>> _most_like(["Oh no.", "He can go."], ["He can come.", "She could."], 80)
+    'He can come.'
+    """
     measure = ChrF()
-    scores = measure.segment_scores(measure.statistics([Segment(output, tuple(targets)) for output in outputs]))
-    return outputs[int(scores[:, 0].argmax())]
+    pairs = list(product(outputs, targets))
+    scores = measure.segment_scores(measure.statistics([Segment(output, (target,)) for output, target in pairs]))[:, 0]
+    best = int(scores.argmax())
+    output, target = pairs[best]
+    return output if scores[best] >= least else target
 
 
 def _check_same_run(pairs: Path, mine: str) -> None:

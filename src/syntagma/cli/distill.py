@@ -25,8 +25,13 @@ def distill(
         int | None, typer.Option(min=1, help="So many sources, drawn at random.  [default: all of them]")
     ] = None,
     nearest: Annotated[
-        bool, typer.Option("--nearest", help="Of the teacher's beam, take the text most like the corpus's target.")
-    ] = False,
+        float | None,
+        typer.Option(
+            min=0,
+            max=100,
+            help="Of the teacher's beam, take the text most like a target of the corpus; below this chrF, the target.",
+        ),
+    ] = None,
     score: Annotated[str | None, typer.Option(help="sum or mean of log-probabilities.")] = None,
     batch: Annotated[int, typer.Option("--batch-size", min=1, help="Sources searched at once.")] = 64,
     workers: Annotated[
