@@ -54,6 +54,11 @@ def test_generate_gives_what_the_library_gives() -> None:
             assert [one["text"] for one in result["hypotheses"]] == [output.text for output in outputs]
             assert [one["levels"] for one in result["hypotheses"]] == [output.levels for output in outputs]
             assert result["hypotheses"][0]["trace"][0]["context"] == "<T>"
+        several = [TEXTS[1], " ".join(TEXTS[:3]), TEXTS[0]]
+        split = await post(client, "/v1/generate", texts=several, split=True, nbest=2)
+        for text, result in zip(several, split["results"], strict=True):
+            outputs = generator(text, split=True, nbest=2)
+            assert [one["text"] for one in result["hypotheses"]] == [output.text for output in outputs]
         one = await post(client, "/v1/generate", text=TEXTS[0], must_not=["apple"])
         assert len(one["results"][0]["hypotheses"]) == 1
         long = ["\U0001f600" * 400, TEXTS[0]]  # more subwords than the model has positions

@@ -108,6 +108,10 @@ def generate(
     novel: Annotated[
         bool | None, typer.Option(help="Leave out an output that only repeats the source.  [default: the model's]")
     ] = None,
+    split: Annotated[
+        bool | None,
+        typer.Option(help="Go through a text sentence by sentence, unless it is steered.  [default: the model's]"),
+    ] = None,
     prune: Annotated[
         float | None,
         typer.Option(min=0, help="Drop what lags behind by so much; faster.  [default: the model's]"),
@@ -154,6 +158,7 @@ def generate(
         "beam": beam, "alpha": alpha, "score": score and score.value, "reward": reward, "max_depth": max_depth,
         "novel": novel, "diversity": diversity, "sample": sample or None, "temperature": temperature, "top_p": top_p,
         "seed": seed, "prune": prune, "rank": rank and rank.value, "back": back,
+        "split": split if explain is None else False,
     }  # fmt: skip
     options = {name: value for name, value in given.items() if value is not None}
     if threads is not None:

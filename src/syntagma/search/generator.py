@@ -25,6 +25,7 @@ from syntagma.search.grammar import Grammar
 from syntagma.search.growth import Growth
 from syntagma.search.options import SearchOptions
 from syntagma.search.output import Output, read_out, read_out_plain
+from syntagma.search.passage import Passage, pieces
 from syntagma.search.stopwatch import Stopwatch
 from syntagma.search.wishes import Wishes
 from syntagma.template import Template, TemplateError
@@ -43,6 +44,11 @@ class Steering:
     control: Control = "soft"
     start: Tokens = (TOP,)
     wishes: Wishes = field(default_factory=Wishes)
+
+    @property
+    def free(self) -> bool:
+        """Whether nothing is asked for."""
+        return self.template is None and self.start == (TOP,) and not self.wishes.any
 
 
 class Generator:
@@ -149,6 +155,7 @@ class Generator:
         """
         steering, options = steering or Steering(), options or self.defaults
         engine = Engine(self.network, self.grammar, batch, watch)
+        begun: dict[int, Passage] = {}
         ready: dict[int, list[Output] | SyntagmaError] = {}
 
         def sentences() -> Iterator[Sentence]:
@@ -156,16 +163,17 @@ class Generator:
                 try:
                     if isinstance(text, SyntagmaError):
                         raise text
-                    if text.strip():
-                        yield self.sentence(number, text, steering, options)
-                    else:
+                    begun[number] = self.passage(number, text, steering, options)
+                    if not begun[number].searches:
                         ready[number] = []
+                    yield from begun[number].searches
                 except SyntagmaError as error:
                     ready[number] = error
 
         following = 0
         for sentence in engine.run(sentences()):
-            ready[sentence.number] = self.outputs(sentence, steering)
+            if begun[sentence.number].has_finished(sentence):
+                ready[sentence.number] = self.passage_outputs(begun.pop(sentence.number), steering)
             while following in ready:
                 yield ready.pop(following)
                 following += 1
@@ -178,6 +186,26 @@ class Generator:
         """Whether the model can say how likely a given text is, written in one go."""
         config = self.network.config
         return (config.whole or config.architecture == "seq2seq") and hasattr(self.network, "token_scores")
+
+    def passage(self, number: int, text: str, steering: Steering, options: SearchOptions) -> Passage:
+        """The searches for one text, not begun: none where it has no words, one for each sentence with `split`."""
+        if not text.strip():
+            return Passage([], [], options)
+        cut = pieces(text.strip()) if options.split and steering.free else [text]
+        if len(cut) == 1:
+            return Passage([self.sentence(number, text, steering, options)], [""], options)
+        searches = [self.sentence(number, piece.strip(), steering, options) for piece in cut]
+        return Passage(searches, [piece[: len(piece) - len(piece.lstrip())] for piece in cut], options)
+
+    def passage_outputs(self, passage: Passage, steering: Steering) -> list[Output] | SyntagmaError:
+        """What the searches for a text amount to, once all are over."""
+        found: list[list[Output]] = []
+        for search in passage.searches:
+            outputs = self.outputs(search, steering)
+            if isinstance(outputs, SyntagmaError):
+                return outputs
+            found.append(outputs)
+        return passage.together(found)
 
     def sentence(self, number: int, text: str, steering: Steering, options: SearchOptions) -> Sentence:
         """The search for one text, not begun."""

@@ -41,6 +41,9 @@ class SearchOptions(Settings):
     """Gamma: what a context that matches a soft template gains."""
     novel: bool = False
     """Leave out a hypothesis that only repeats the source, as long as there is another."""
+    split: bool = False
+    """Search a text of several sentences sentence by sentence, and put together what is found; not where something
+    steers the search.  For models that were trained on single sentences."""
     diversity: float = 0.0
     """What a context loses for each share of tokens it has in common with those already kept at its depth."""
     groups: int = 0

@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from syntagma.errors import ConfigError, SyntagmaError
 from syntagma.parse import Parser
 from syntagma.search.beam import Sentence
 from syntagma.search.explain import explained
+from syntagma.search.output import Output
+from syntagma.search.passage import Passage
 from syntagma.serve.compare import Comparison
 from syntagma.serve.counters import Counters
 from syntagma.serve.growing import (
@@ -117,19 +120,24 @@ class Service:
         steering = steer(generator, request, await self._template(served, request))
         options = settings(generator, request)
         texts = request.texts or [request.text or ""]
-        ready: dict[int, Sentence | SyntagmaError] = {}
+        ready: list[Passage | SyntagmaError] = []
         for number, text in enumerate(texts):
             try:
-                ready[number] = checked(generator.sentence(number, text, steering, options))
+                passage = generator.passage(number, text, steering, options)
+                passage.searches = [checked(search) for search in passage.searches]
+                ready.append(passage)
             except SyntagmaError as error:
-                ready[number] = error
-        searched = [sentence for sentence in ready.values() if isinstance(sentence, Sentence)]
+                ready.append(error)
+        searched = [search for one in ready if isinstance(one, Passage) for search in one.searches]
         found = iter(await served.worker.search(searched) if searched else ())
         results: list[dict[str, Any]] = []
-        for number, text in enumerate(texts):
-            before = ready[number]
-            done = next(found) if isinstance(before, Sentence) else before
-            outputs = generator.outputs(done, steering) if isinstance(done, Sentence) else done
+        for text, one in zip(texts, ready, strict=True):
+            outputs: list[Output] | Exception
+            if isinstance(one, Passage):
+                wrong = [done for done in islice(found, len(one.searches)) if isinstance(done, Exception)]
+                outputs = wrong[0] if wrong else generator.passage_outputs(one, steering)
+            else:
+                outputs = one
             if isinstance(outputs, list):
                 best = outputs[: request.nbest or 1]
                 results.append({"source": text, "hypotheses": [output_values(output) for output in best]})

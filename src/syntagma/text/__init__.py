@@ -2,12 +2,13 @@
 
 from typing import TYPE_CHECKING, Any
 
+from syntagma.text.sentences import sentences
 from syntagma.text.words import Sentence, Word, join, split, split_tokens
 
 if TYPE_CHECKING:
     from syntagma.text.subwords import Subwords
 
-__all__ = ["Sentence", "Subwords", "Word", "join", "split", "split_tokens"]
+__all__ = ["Sentence", "Subwords", "Word", "join", "sentences", "split", "split_tokens"]
 
 
 def __getattr__(name: str) -> Any:  # the tokenizers library is loaded only when subwords are used

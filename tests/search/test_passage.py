@@ -1,0 +1,79 @@
+"""Texts of several sentences."""
+
+from __future__ import annotations
+
+from itertools import islice, product
+from typing import Any
+
+import pytest
+
+from search_models import TEXTS, random_model
+from syntagma.levels import MalformedInfill, expand, show
+from syntagma.model.config import Architecture
+from syntagma.search import Generator, SearchOptions
+from syntagma.search.passage import best_together
+from syntagma.text import Subwords, split
+
+SUBWORDS = Subwords.train([split(text).words for text in TEXTS * 3], size=300)
+FIRST, SECOND = "He has made a mistake.", "Did she really see that?"
+
+
+def generator_of(architecture: Architecture = "extra-encoder", **options: Any) -> Generator:
+    given = {"beam": 3, "max_depth": 4, "max_tokens": 12, "split": True} | options
+    return Generator(random_model(SUBWORDS, 1, architecture), SUBWORDS, SearchOptions.from_dict(given))
+
+
+def test_sentences_are_searched_apart_and_put_together() -> None:
+    generator = generator_of()
+    first, second = generator(FIRST), generator(SECOND)
+    found = generator(f"{FIRST}  {SECOND}")
+    assert [one.text for one in found] == [
+        f"{first[a].text}  {second[b].text}" for a, b in islice(best_together([len(first), len(second)]), 3)
+    ]
+    assert found[0].score == pytest.approx(first[0].score + second[0].score)
+    for one in found:
+        assert one.tree is not None
+        context = one.trace[0].context
+        assert show(context) == "<T>"
+        for level in one.trace:
+            assert level.context == context
+            grown = expand(level.context, level.infill)
+            assert not isinstance(grown, MalformedInfill)
+            context = grown
+        assert one.tree.words() == context
+        assert one.trace[-1].score == pytest.approx(one.score)
+    assert first[0].tree is not None
+    assert second[0].tree is not None
+    assert found[0].tree is not None
+    assert found[0].tree.children == first[0].tree.children + second[0].tree.children
+
+
+def test_many_texts_keep_their_order() -> None:
+    generator = generator_of()
+    texts = [f"{FIRST} {SECOND}", SECOND, "", f"{SECOND} {FIRST} {FIRST}", FIRST]
+    found = list(generator.stream(texts, batch=2))
+    assert [[one.text for one in some] for some in found if isinstance(some, list)] == [
+        [one.text for one in generator(text)] if text else [] for text in texts
+    ]
+
+
+def test_a_steered_text_is_searched_whole() -> None:
+    generator, text = generator_of(), f"{FIRST} {SECOND}"
+    for wish in ({"must_not": ["zebra"]}, {"template": "(S ...)"}, {"start": "<NP> <VP> ."}):
+        whole = generator(text, split=False, **wish)  # type: ignore[arg-type]
+        assert [one.text for one in generator(text, **wish)] == [one.text for one in whole]  # type: ignore[arg-type]
+    assert generator(text)[0].text != generator(text, split=False)[0].text
+
+
+def test_what_one_go_and_chance_find_is_put_together_too() -> None:
+    plain = generator_of("seq2seq")
+    assert plain(f"{FIRST} {SECOND}")[0].text == f"{plain(FIRST)[0].text} {plain(SECOND)[0].text}"
+    drawn = generator_of(sample=True, seed=3)
+    assert len(drawn(f"{FIRST} {SECOND}")) == 3
+
+
+@pytest.mark.parametrize("sizes", [[1], [3, 2], [2, 1, 4], [3, 3, 3]])
+def test_the_best_together_come_first(sizes: list[int]) -> None:
+    rows = list(best_together(sizes))
+    assert sorted(rows) == list(product(*map(range, sizes)))
+    assert [sum(row) for row in rows] == sorted(sum(row) for row in rows)
