@@ -163,10 +163,12 @@ class Generator:
                 try:
                     if isinstance(text, SyntagmaError):
                         raise text
-                    begun[number] = self.passage(number, text, steering, options)
-                    if not begun[number].searches:
+                    passage = self.passage(number, text, steering, options)
+                    if passage.searches:
+                        begun[number] = passage
+                        yield from passage.searches
+                    else:
                         ready[number] = []
-                    yield from begun[number].searches
                 except SyntagmaError as error:
                     ready[number] = error
 
