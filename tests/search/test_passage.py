@@ -10,8 +10,8 @@ import pytest
 from search_models import TEXTS, random_model
 from syntagma.levels import MalformedInfill, expand, show
 from syntagma.model.config import Architecture
-from syntagma.search import Generator, SearchOptions
-from syntagma.search.passage import best_together
+from syntagma.search import Generator, Output, SearchOptions, Steering
+from syntagma.search.passage import Passage, best_together
 from syntagma.text import Subwords, split
 
 SUBWORDS = Subwords.train([split(text).words for text in TEXTS * 3], size=300)
@@ -70,6 +70,20 @@ def test_what_one_go_and_chance_find_is_put_together_too() -> None:
     assert plain(f"{FIRST} {SECOND}")[0].text == f"{plain(FIRST)[0].text} {plain(SECOND)[0].text}"
     drawn = generator_of(sample=True, seed=3)
     assert len(drawn(f"{FIRST} {SECOND}")) == 3
+
+
+def test_samples_that_repeat_a_sentence_are_left_out() -> None:
+    """So sentences may have different numbers of them."""
+    searches = [generator_of().sentence(0, text, Steering(), SearchOptions(sample=True)) for text in (FIRST, SECOND)]
+    passage = Passage(searches, ["", " "], SearchOptions(sample=True))
+    first, second = (Output(text, -1.0, None, ()) for text in (FIRST, SECOND))
+    assert [one.text for one in passage.together([[first], [second, first]])] == [f"{FIRST} {SECOND}"]
+
+
+def test_a_text_may_have_very_many_sentences() -> None:
+    rows = list(islice(best_together([5] * 3000), 5))
+    assert [sum(row) for row in rows] == [0, 1, 1, 1, 1]
+    assert len(set(rows)) == 5
 
 
 @pytest.mark.parametrize("sizes", [[1], [3, 2], [2, 1, 4], [3, 3, 3]])

@@ -110,7 +110,7 @@ def generate(
     ] = None,
     split: Annotated[
         bool | None,
-        typer.Option(help="Go through a text sentence by sentence, unless it is steered.  [default: the model's]"),
+        typer.Option(help="Go through a text sentence by sentence, unless it is steered or explained."),
     ] = None,
     prune: Annotated[
         float | None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
 from itertools import count, islice
 
 from syntagma.levels import PART, TOP, MalformedInfill, Tokens, expand
@@ -14,7 +15,7 @@ from syntagma.text.sentences import sentences
 from syntagma.tree import ROOT, Tree
 
 _FEW = 3
-"""Words."""
+"""A sentence of fewer words than this is not searched alone."""
 
 
 @dataclass
@@ -39,7 +40,7 @@ class Passage:
         if len(found) < 2:
             return found[0] if found else []
         if self.options.sample:
-            chosen = [list(drawn) for drawn in zip(*found, strict=True)]
+            chosen = [list(drawn) for drawn in zip(*found, strict=False)]  # `novel` leaves some with fewer
         else:
             places = best_together([len(outputs) for outputs in found])
             chosen = [
@@ -73,18 +74,13 @@ def best_together(sizes: Sequence[int]) -> Iterator[tuple[int, ...]]:
     >>> list(islice(best_together([2, 3]), 4))
     [(0, 0), (0, 1), (1, 0), (0, 2)]
     """
-    for total in range(sum(size - 1 for size in sizes) + 1):
-        yield from _summing(sizes, total)
-
-
-def _summing(sizes: Sequence[int], total: int) -> Iterator[tuple[int, ...]]:
-    if not sizes:
-        if total == 0:
-            yield ()
-        return
-    most_later = sum(size - 1 for size in sizes[1:])
-    for first in range(max(0, total - most_later), min(sizes[0] - 1, total) + 1):
-        yield from ((first, *rest) for rest in _summing(sizes[1:], total - first))
+    waiting = [(0, (0,) * len(sizes), 0)]
+    while waiting:
+        total, places, first = heappop(waiting)
+        yield places
+        for at in range(first, len(sizes)):  # no earlier place moves on any more, so that each row comes once
+            if places[at] + 1 < sizes[at]:
+                heappush(waiting, (total + 1, (*places[:at], places[at] + 1, *places[at + 1 :]), at))
 
 
 def merge(parts: Sequence[Output], gaps: Sequence[str]) -> Output:
