@@ -4,7 +4,7 @@ A teacher writes the targets of a corpus's training sources anew; the result is 
 with the same vocabulary, and the dev and test pairs as they were.  Both steps go on where they were stopped.  A source
 that has several targets in the corpus is written once.  With `nearest` the student learns, of all that the teacher's
 beam ends with, the text most like a target of the corpus (the interpolation of Kim and Rush), and where none is like
-enough, the target.
+enough, the target.  Where the teacher has time for some of the sources only, the rest may stay as they are.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from torch import Tensor
 
 from syntagma.corpus import Corpus, Options, prepare
 from syntagma.corpus.options import Input
-from syntagma.corpus.store import Split
+from syntagma.corpus.store import Pair, Split
 from syntagma.errors import ConfigError, InputError, Place, SyntagmaError
 from syntagma.files import lines_begun, write_whole
 from syntagma.hub import find_folder, hash_folder
@@ -73,25 +73,31 @@ def distill(
     *,
     limit: int | None = None,
     nearest: float | None = None,
+    keep_rest: bool = False,
     workers: int | None = None,
     told: Callable[[int, int], None] = lambda done, total: None,
 ) -> Corpus:
     """A corpus of the teacher's outputs in `out`; `told` hears how many sources are done, of how many.
 
-    `limit` sources are drawn at random, with the seed of the corpus, where there are more.  `nearest` is the least chrF
-    that the output most like a target must have against it.
+    `limit` sources are drawn at random, with the seed of the corpus, where there are more; `keep_rest` adds the pairs
+    of the others.  `nearest` is the least chrF that the output most like a target must have against it.
     """
     split = corpus.split("train")
     pairs = out.with_name(out.name + "." + PAIRS)
     pairs.mkdir(parents=True, exist_ok=True)
-    _check_same_run(pairs, f"{teacher.fingerprint} {corpus.fingerprint} {len(split)} {limit} {nearest}\n")
-    rows = _draw(_targets_by_source(split), limit, corpus.options.seed)
+    rest = " with the rest" if keep_rest else ""
+    _check_same_run(pairs, f"{teacher.fingerprint} {corpus.fingerprint} {len(split)} {limit} {nearest}{rest}\n")
+    targets = _targets_by_source(split)
+    rows = _draw(targets, limit, corpus.options.seed)
     choose = _first if nearest is None else partial(_most_like, least=nearest)
     _write_targets(teacher, rows, pairs / "train.tsv", choose, workers or processes_for(len(rows)), told)
     inputs = [Input(str(pairs / "train.tsv"))]
+    if keep_rest and len(drawn := {source for source, _ in rows}) < len(targets):
+        _copy_pairs((pair for pair in split if pair.source not in drawn), pairs / "rest.tsv")
+        inputs.append(Input(str(pairs / "rest.tsv")))
     for name in ("dev", "test"):
         if name in corpus.splits:
-            _copy_split(corpus, name, pairs / f"{name}.tsv")
+            _copy_pairs(corpus.split(name), pairs / f"{name}.tsv")
             inputs.append(Input(str(pairs / f"{name}.tsv"), split=name))
     old = corpus.options
     options = Options(
@@ -183,11 +189,11 @@ def _write_targets(
     told(len(rows), len(rows))
 
 
-def _copy_split(corpus: Corpus, name: str, path: Path) -> None:
+def _copy_pairs(pairs: Iterable[Pair], path: Path) -> None:
     if path.exists():
         return
     with write_whole(path) as stream:
-        for pair in corpus.split(name):
+        for pair in pairs:
             stream.write(f"{pair.source}\t{pair.target}\n")
 
 

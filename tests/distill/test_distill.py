@@ -83,6 +83,10 @@ def test_a_source_with_several_targets_is_written_once(teacher: Path, corpus: Co
     assert all(row in every for row in some)
     with pytest.raises(SyntagmaError, match="another teacher, corpus or search"):
         distill(loaded, twice, tmp_path / "some", limit=4)
+    assert lines("rest", limit=3, keep_rest=True) == some
+    taken = {source for source, _ in some}
+    kept = [pair for pair in Corpus.open(tmp_path / "rest").split("train") if pair.source not in taken]
+    assert sorted((pair.source, pair.target) for pair in kept) == sorted(row for row in rows if row[0] not in taken)
 
 
 def test_nearest_takes_what_is_most_like_a_target(corpus: Corpus, teacher: Path, tmp_path: Path) -> None:

@@ -32,6 +32,9 @@ def distill(
             help="Of the teacher's beam, take the text most like a target of the corpus; below this chrF, the target.",
         ),
     ] = None,
+    keep_rest: Annotated[
+        bool, typer.Option("--keep-rest", help="Add the other sources with the targets that they have.")
+    ] = False,
     score: Annotated[str | None, typer.Option(help="sum or mean of log-probabilities.")] = None,
     batch: Annotated[int, typer.Option("--batch-size", min=1, help="Sources searched at once.")] = 64,
     workers: Annotated[
@@ -49,5 +52,7 @@ def distill(
         print(f"syntagma: the teacher has written {done:,} of {total:,} targets", file=sys.stderr)
 
     loaded = Teacher.load(teacher, beam, score, batch)
-    corpus = run(loaded, Corpus.open(data), out, limit=limit, nearest=nearest, workers=workers, told=told)
+    corpus = run(
+        loaded, Corpus.open(data), out, limit=limit, nearest=nearest, keep_rest=keep_rest, workers=workers, told=told
+    )
     print(f"syntagma: {len(corpus.split('train')):,} training pairs in {out}", file=sys.stderr)
