@@ -28,6 +28,7 @@ from syntagma.metrics.base import Segment
 from syntagma.metrics.lexical import ChrF
 from syntagma.model.storage import hash_weights
 from syntagma.search import Generator
+from syntagma.search.generator import BATCH
 from syntagma.search.spread import Found, Work, processes_for, spread
 
 PAIRS = "pairs"
@@ -45,7 +46,7 @@ class Teacher:
     generator: Generator
 
     @staticmethod
-    def load(name: str, beam: int | None = None, score: str | None = None, batch: int = 64) -> Teacher:
+    def load(name: str, beam: int | None = None, score: str | None = None, batch: int = BATCH) -> Teacher:
         """The model of that name, with the beam that it shall use."""
         given = {key: value for key, value in (("beam", beam), ("score", score)) if value is not None}
         generator = Generator.from_pretrained(name)

@@ -172,6 +172,15 @@ def test_a_hard_template_holds_however_it_is_grown() -> None:
     run(test)
 
 
+def test_a_text_is_cut_into_what_is_searched_at_a_time() -> None:
+    async def test(client: Client) -> None:
+        found = await post(client, "/v1/sentences", text="Hello! Mr. Li left.  Did he know? Bye.")
+        assert found == {"sentences": ["Hello! Mr. Li left.", "Did he know? Bye."]}
+        assert "error" in await post(client, "/v1/sentences", 422, text=" ")
+
+    run(test)
+
+
 def test_parse_template_and_exemplar() -> None:
     parser = load_bundled_parser()
     if parser is None:

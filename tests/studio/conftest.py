@@ -42,7 +42,7 @@ def model(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     files = [reference / name for name in ("tiny_checkpoint.pt", "tiny_dict.txt", "tiny_bpe.codes")]
     network, subwords = convert(*files)
     folder = tmp_path_factory.mktemp("studio") / "tiny"
-    about = {"search": {"score": "mean", "first_level": "plain"}, "task": "paraphrase"}
+    about = {"search": {"score": "mean", "first_level": "plain", "split": True}, "task": "paraphrase"}
     save_pretrained(folder, network, subwords, "# Tiny\n", about=about)
     return folder
 

@@ -153,7 +153,6 @@ def generate(
 
     if resume and (out is None or texts):
         raise ConfigError("--resume needs the --out of the run to go on with, and its input file", remedy="give both")
-    batch = 64 if batch_size == "auto" else _count(batch_size)
     given = {
         "beam": beam, "alpha": alpha, "score": score and score.value, "reward": reward, "max_depth": max_depth,
         "novel": novel, "diversity": diversity, "sample": sample or None, "temperature": temperature, "top_p": top_p,
@@ -166,9 +165,11 @@ def generate(
 
         torch.set_num_threads(threads)
     from syntagma.search import Generator
+    from syntagma.search.generator import BATCH
     from syntagma.search.spread import use_threads_for
     from syntagma.search.stopwatch import Stopwatch
 
+    batch = BATCH if batch_size == "auto" else _count(batch_size)
     generator = Generator.from_pretrained(model, int8=int8)
     if threads is None:
         use_threads_for(generator.network)

@@ -13,7 +13,7 @@ from torch import nn
 
 from syntagma.engines import run, session
 from syntagma.errors import SyntagmaError
-from syntagma.search.generator import Generator
+from syntagma.search.generator import BATCH, Generator
 from syntagma.search.output import Output
 
 _SMALL = 20_000_000
@@ -35,7 +35,7 @@ class Work:
     steering: dict[str, Any] = field(default_factory=dict)
     """The arguments of `Generator.steering`."""
     int8: bool = False
-    batch: int = 64
+    batch: int = BATCH
 
     def __call__(self, texts: list[str | SyntagmaError]) -> list[Found]:
         """The hypotheses of each text, or what was wrong with it."""

@@ -176,6 +176,11 @@ def _parses(app: FastAPI, service: Service) -> None:
         """The shape of a sentence, to be used as a template."""
         return JSONResponse(await while_asking(request, service.template(body), seconds))
 
+    @app.post("/v1/sentences", responses=_WORK | {200: {"model": schemas.SentencesAnswer}}, response_model=None)
+    async def sentences(body: schemas.SentencesRequest, request: Request) -> Response:
+        """The sentences of a text."""
+        return JSONResponse(await while_asking(request, service.sentences(body), seconds))
+
 
 def _compares(app: FastAPI, service: Service) -> None:
     @app.get(

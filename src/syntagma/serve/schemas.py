@@ -111,6 +111,13 @@ class TemplateRequest(Request):
     model: Name | None = None
 
 
+class SentencesRequest(Request):
+    """A text whose sentences are wanted."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"text": "He nods. Does he know?"}]})
+    text: Text
+
+
 class Entry(Request):
     """A context of the beam to grow from: one that the service gave, changed or not, or one of the user's."""
 
@@ -252,6 +259,12 @@ class TemplateAnswer(BaseModel):
     """The shape of a sentence."""
 
     template: str
+
+
+class SentencesAnswer(BaseModel):
+    """What of a text is searched at a time: its sentences, but one of few words stays with its neighbour."""
+
+    sentences: list[str]
 
 
 class TokenInfo(BaseModel):

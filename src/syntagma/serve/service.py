@@ -13,7 +13,7 @@ from syntagma.parse import Parser
 from syntagma.search.beam import Sentence
 from syntagma.search.explain import explained
 from syntagma.search.output import Output
-from syntagma.search.passage import Passage
+from syntagma.search.passage import Passage, pieces
 from syntagma.serve.compare import Comparison
 from syntagma.serve.counters import Counters
 from syntagma.serve.growing import (
@@ -36,6 +36,7 @@ from syntagma.serve.schemas import (
     GrowRequest,
     Options,
     ParseRequest,
+    SentencesRequest,
     TemplateRequest,
     VoteRequest,
 )
@@ -230,6 +231,11 @@ class Service:
         """The shape of a sentence, in the labels of a model."""
         served = self.model(request.model)
         return {"template": str(await self._shape(served, request.text, request.depth))}
+
+    @staticmethod
+    async def sentences(request: SentencesRequest) -> dict[str, Any]:
+        """The texts to grow one by one where a model has learnt single sentences."""
+        return {"sentences": [piece.strip() for piece in pieces(request.text)]}
 
     async def _template(self, served: Served, request: Options) -> Template | None:
         if request.exemplar is None:

@@ -1,5 +1,6 @@
 /** The form: the sentence and how to grow it, as the request carries it. */
 
+import { sentencesOf } from "./api.js";
 import { known } from "./context.js";
 import { byId, h, refill } from "./dom.js";
 import { TemplatePanel } from "./template.js";
@@ -118,6 +119,39 @@ export class Form {
     return settings;
   }
 
+  /** What of a text grows at a time: its sentences, where the model has learnt single ones. */
+  async parts(text) {
+    const several = this.model?.defaults?.split && /[.!?。！？].*\p{L}/su.test(text);
+    if (!several) return [text];
+    return sentencesOf(text).then(
+      ({ sentences }) => sentences,
+      () => [text], // growing will tell what is wrong
+    );
+  }
+
+  /** The sentences of a text side by side, the one that grows marked; `choose` is told which to grow instead. */
+  showParts(parts, at, choose) {
+    byId("parts").hidden = parts.length < 2;
+    const buttons = parts.map((part, place) =>
+      h(
+        "button",
+        {
+          type: "button",
+          class: "sample",
+          dir: "auto",
+          "aria-pressed": String(place === at),
+          onclick: () => choose(place),
+        },
+        part,
+      ),
+    );
+    refill(
+      byId("parts"),
+      "One sentence grows at a time: ",
+      buttons.flatMap((button) => [button, " "]),
+    );
+  }
+
   /** Put settings back into the fields, as a link or the history has them. */
   write(settings) {
     byId("text").value = settings.text ?? "";
@@ -129,6 +163,7 @@ export class Form {
     byId("must").value = (settings.must ?? []).join(", ");
     byId("must-not").value = (settings.must_not ?? []).join(", ");
     this.panel.write(settings);
+    this.showParts([], 0);
     this.noteSteering();
     const steered = ["template", "start", "must", "must_not"].some((key) => settings[key] !== undefined);
     this.showSteering(steered);

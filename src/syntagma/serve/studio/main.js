@@ -113,7 +113,14 @@ async function run(branch) {
 }
 
 async function grow() {
-  const done = await run(store.begin(form.read()));
+  const settings = form.read();
+  return growPart(settings, await form.parts(settings.text), 0);
+}
+
+/** Grow one of the sentences of a text. */
+async function growPart(settings, parts, at) {
+  form.showParts(parts, at, (other) => growPart(settings, parts, other));
+  const done = await run(store.begin({ ...settings, text: parts[at] }));
   if (done) keep();
   return done;
 }
