@@ -46,12 +46,12 @@ class Teacher:
     generator: Generator
 
     @staticmethod
-    def load(name: str, beam: int | None = None, score: str | None = None, batch: int = BATCH) -> Teacher:
+    def load(name: str, beam: int | None = None, score: str | None = None, batch: int | None = None) -> Teacher:
         """The model of that name, with the beam that it shall use."""
         given = {key: value for key, value in (("beam", beam), ("score", score)) if value is not None}
         generator = Generator.from_pretrained(name)
         generator.defaults = generator.defaults.changed(given)
-        return Teacher(Work(name, given, batch=batch), generator)
+        return Teacher(Work(name, given, batch=batch or BATCH), generator)
 
     def write(self, sources: Iterable[str], workers: int) -> Iterator[Found]:
         """What it makes of each source, in their order."""

@@ -52,18 +52,18 @@ def test_of_several_sentences_one_grows_at_a_time(tab: Tab) -> None:
     page.on("request", lambda one: asked.append(one.post_data_json["text"]) if "v1/stream" in one.url else None)
     first, second = f"{DREAM}.", "Did we find anything to charge this kid with?"
     tab.grow(f"{first} {second}")
-    parts = page.locator("#parts button")
-    expect(parts).to_have_text([first, second])
-    assert [part.get_attribute("aria-pressed") for part in parts.all()] == ["true", "false"]
-    parts.nth(1).click()
-    expect(parts.nth(1)).to_have_attribute("aria-pressed", "true")
+    choices = page.locator("#sentences button")
+    expect(choices).to_have_text([first, second])
+    assert [choice.get_attribute("aria-pressed") for choice in choices.all()] == ["true", "false"]
+    choices.nth(1).click()
+    expect(choices.nth(1)).to_have_attribute("aria-pressed", "true")
     tab.finished()
     assert asked == [first, second]
     page.click("#undo")
     expect(page.locator("#text")).to_have_value(first)
-    expect(page.locator("#parts")).to_be_hidden()
+    expect(page.locator("#sentences")).to_be_hidden()
     tab.grow(DREAM)
-    expect(page.locator("#parts")).to_be_hidden()
+    expect(page.locator("#sentences")).to_be_hidden()
 
 
 def test_pointing_at_a_label_shows_what_it_became_and_what_lost(tab: Tab) -> None:

@@ -36,7 +36,9 @@ def distill(
         bool, typer.Option("--keep-rest", help="Add the other sources with the targets that they have.")
     ] = False,
     score: Annotated[str | None, typer.Option(help="sum or mean of log-probabilities.")] = None,
-    batch: Annotated[int, typer.Option("--batch-size", min=1, help="Sources searched at once.")] = 128,
+    batch: Annotated[
+        int | None, typer.Option("--batch-size", min=1, help="Sources searched at once.  [default: as `generate`]")
+    ] = None,
     workers: Annotated[
         int | None, typer.Option(min=1, help="Processes that translate and parse.  [default: all cores]")
     ] = None,

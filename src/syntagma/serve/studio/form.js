@@ -120,7 +120,7 @@ export class Form {
   }
 
   /** What of a text grows at a time: its sentences, where the model has learnt single ones. */
-  async parts(text) {
+  async sentencesOf(text) {
     const several = this.model?.defaults?.split && /[.!?。！？].*\p{L}/su.test(text);
     if (!several) return [text];
     return sentencesOf(text).then(
@@ -130,9 +130,9 @@ export class Form {
   }
 
   /** The sentences of a text side by side, the one that grows marked; `choose` is told which to grow instead. */
-  showParts(parts, at, choose) {
-    byId("parts").hidden = parts.length < 2;
-    const buttons = parts.map((part, place) =>
+  showSentences(sentences, at, choose) {
+    byId("sentences").hidden = sentences.length < 2;
+    const buttons = sentences.map((sentence, place) =>
       h(
         "button",
         {
@@ -142,11 +142,11 @@ export class Form {
           "aria-pressed": String(place === at),
           onclick: () => choose(place),
         },
-        part,
+        sentence,
       ),
     );
     refill(
-      byId("parts"),
+      byId("sentences"),
       "One sentence grows at a time: ",
       buttons.flatMap((button) => [button, " "]),
     );
@@ -163,7 +163,7 @@ export class Form {
     byId("must").value = (settings.must ?? []).join(", ");
     byId("must-not").value = (settings.must_not ?? []).join(", ");
     this.panel.write(settings);
-    this.showParts([], 0);
+    this.showSentences([], 0);
     this.noteSteering();
     const steered = ["template", "start", "must", "must_not"].some((key) => settings[key] !== undefined);
     this.showSteering(steered);

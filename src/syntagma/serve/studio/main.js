@@ -114,13 +114,13 @@ async function run(branch) {
 
 async function grow() {
   const settings = form.read();
-  return growPart(settings, await form.parts(settings.text), 0);
+  return growSentence(settings, await form.sentencesOf(settings.text), 0);
 }
 
 /** Grow one of the sentences of a text. */
-async function growPart(settings, parts, at) {
-  form.showParts(parts, at, (other) => growPart(settings, parts, other));
-  const done = await run(store.begin({ ...settings, text: parts[at] }));
+async function growSentence(settings, sentences, at) {
+  form.showSentences(sentences, at, (other) => growSentence(settings, sentences, other));
+  const done = await run(store.begin({ ...settings, text: sentences[at] }));
   if (done) keep();
   return done;
 }
