@@ -20,9 +20,9 @@ def distill(
     out: Annotated[
         Path, typer.Option(help="The folder of the new corpus; run the same command to go on after a stop.")
     ],
-    beam: Annotated[int | None, typer.Option(min=1, help="The teacher's beam.  [default: the model's, 5]")] = None,
+    beam: Annotated[int | None, typer.Option(min=1, help="The teacher's beam.", show_default="the model's, 5")] = None,
     limit: Annotated[
-        int | None, typer.Option(min=1, help="So many sources, drawn at random.  [default: all of them]")
+        int | None, typer.Option(min=1, help="So many sources, drawn at random.", show_default="all of them")
     ] = None,
     nearest: Annotated[
         float | None,
@@ -37,10 +37,10 @@ def distill(
     ] = False,
     score: Annotated[str | None, typer.Option(help="sum or mean of log-probabilities.")] = None,
     batch: Annotated[
-        int | None, typer.Option("--batch-size", min=1, help="Sources searched at once.  [default: as `generate`]")
+        int | None, typer.Option("--batch-size", min=1, help="Sources searched at once.", show_default="as `generate`")
     ] = None,
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Processes that translate and parse.  [default: all cores]")
+        int | None, typer.Option(min=1, help="Processes that translate and parse.", show_default="all cores")
     ] = None,
 ) -> None:
     """Make a corpus for sequence-level distillation: a teacher model writes the targets of the training sources."""

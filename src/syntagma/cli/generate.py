@@ -80,10 +80,10 @@ def generate(
     ] = "-",
     model: Annotated[str, typer.Option(help="A bundled model's name, a model folder, or a hub id.")] = "paraphrase-en",
     beam: Annotated[
-        int | None, typer.Option(min=1, help="The beam's width; 1 is greedy.  [default: the model's, 5]")
+        int | None, typer.Option(min=1, help="The beam's width; 1 is greedy.", show_default="the model's, 5")
     ] = None,
     alpha: Annotated[
-        float | None, typer.Option(min=0, help="The accumulation weight.  [default: the model's, 0.8]")
+        float | None, typer.Option(min=0, help="The accumulation weight.", show_default="the model's, 0.8")
     ] = None,
     score: Annotated[ScoreKind | None, typer.Option(help="Log-probabilities summed or averaged.")] = None,
     rank: Annotated[
@@ -100,27 +100,34 @@ def generate(
     control: Annotated[
         ControlKind, typer.Option(help="Favour the template's shape, or guarantee it.")
     ] = ControlKind.soft,
-    reward: Annotated[float | None, typer.Option(help="What matching a soft template gains.  [default: 0.32]")] = None,
+    reward: Annotated[
+        float | None, typer.Option(help="What matching a soft template gains.", show_default="the model's, 0.32")
+    ] = None,
     start: Annotated[str | None, typer.Option(help="A context to grow from, e.g. '<NP> <VP> , right ?'.")] = None,
-    max_depth: Annotated[int | None, typer.Option(min=1, help="How deep a tree may grow.  [default: 24]")] = None,
+    max_depth: Annotated[
+        int | None, typer.Option(min=1, help="How deep a tree may grow.", show_default="the model's, 24")
+    ] = None,
     must: Annotated[list[str] | None, typer.Option(help="A word that must appear; repeat it for several.")] = None,
     must_not: Annotated[list[str] | None, typer.Option(help="A word that must not appear; repeat it.")] = None,
     novel: Annotated[
-        bool | None, typer.Option(help="Leave out an output that only repeats the source.  [default: the model's]")
+        bool | None, typer.Option(help="Leave out an output that only repeats the source.", show_default="the model's")
     ] = None,
     split: Annotated[
         bool | None,
-        typer.Option(help="Go through a text sentence by sentence, unless it is steered or explained."),
+        typer.Option(
+            help="Go through a text sentence by sentence, unless it is steered or explained.",
+            show_default="the model's",
+        ),
     ] = None,
     prune: Annotated[
         float | None,
-        typer.Option(min=0, help="Drop what lags behind by so much; faster.  [default: the model's]"),
+        typer.Option(min=0, help="Drop what lags behind by so much; faster.", show_default="the model's"),
     ] = None,
     diversity: Annotated[float | None, typer.Option(min=0, help="A penalty for what hypotheses share.")] = None,
     sample: Annotated[bool, typer.Option("--sample", help="Draw hypotheses instead of searching.")] = False,
-    temperature: Annotated[float | None, typer.Option(help="Of the samples.  [default: 1.0]")] = None,
+    temperature: Annotated[float | None, typer.Option(help="Of the samples.", show_default="1.0")] = None,
     top_p: Annotated[float | None, typer.Option(help="Draw from the likeliest tokens of that share.")] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Of the samples.  [default: 1]")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Of the samples.", show_default="1")] = None,
     trace: Annotated[bool, typer.Option("--trace", help="Show every level with its scores.")] = False,
     explain: Annotated[Path | None, typer.Option(help="Write a page here that shows why (one text only).")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a text.")] = False,
@@ -134,10 +141,10 @@ def generate(
     ] = "local",
     workers: Annotated[
         int | None,
-        typer.Option(min=1, help="Processes, or Ray actors.  [default: 1; for a file of many lines all cores]"),
+        typer.Option(min=1, help="Processes, or Ray actors.", show_default="1; for a file of many lines all cores"),
     ] = None,
     threads: Annotated[
-        int | None, typer.Option(min=1, help="CPU threads.  [default: one for a small model, else all cores]")
+        int | None, typer.Option(min=1, help="CPU threads.", show_default="one for a small model, else all cores")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Write here instead of standard output.")] = None,
     resume: Annotated[

@@ -172,8 +172,8 @@ def export(
     parsers: Annotated[list[str], typer.Argument(help="A parser's folder; of several the mean of the weights.")],
     out: Annotated[Path, typer.Option(help="The folder to write; it must not be there yet.")],
     precision: Annotated[Precision, typer.Option(help="How matrices are stored.")] = Precision.int8,
-    version: Annotated[str | None, typer.Option(help="The parser's version.  [default: the first one's]")] = None,
-    card: Annotated[Path | None, typer.Option(help="A README for it.  [default: the first one's]")] = None,
+    version: Annotated[str | None, typer.Option(help="The parser's version.", show_default="the first one's")] = None,
+    card: Annotated[Path | None, typer.Option(help="A README for it.", show_default="the first one's")] = None,
 ) -> None:
     """Write a trained parser as a folder to share; runs that began at the same weights may be averaged.
 

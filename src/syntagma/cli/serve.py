@@ -16,7 +16,7 @@ def register(app: typer.Typer) -> None:
 def serve(
     model: Annotated[
         list[str] | None,
-        typer.Option(help="A bundled model's name or a model folder; repeat it.  [default: all bundled]"),
+        typer.Option(help="A bundled model's name or a model folder; repeat it.", show_default="all bundled"),
     ] = None,
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes a free one.")] = 8000,
@@ -35,7 +35,7 @@ def serve(
     queue: Annotated[int, typer.Option(min=1, help="Texts that may wait; beyond, 503 is answered.")] = 128,
     seconds: Annotated[float, typer.Option(help="The time limit of a request.")] = 30.0,
     threads: Annotated[
-        int | None, typer.Option(min=1, help="CPU threads of a model.  [default: one for small models]")
+        int | None, typer.Option(min=1, help="CPU threads of a model.", show_default="one for small models")
     ] = None,
     int8: Annotated[
         bool, typer.Option("--int8", help="Int8 weights: faster on a CPU, nearly the same scores.")
