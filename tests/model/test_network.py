@@ -246,3 +246,21 @@ def test_training_learns_to_copy_a_tree() -> None:
         optimiser.step()
     assert loss.nll.item() / loss.tokens < 0.3
     assert all(weight.grad is not None and torch.isfinite(weight.grad).all() for weight in net.parameters())
+
+
+@pytest.mark.parametrize("architecture", [*ARCHITECTURES, "seq2seq"])
+def test_half_precision_trains_and_validates_nearly_alike(architecture: Architecture) -> None:
+    net = network(config(architecture, dropout=0.0, **({"copy": True} if architecture == "seq2seq" else EXTRAS)))
+    examples = [example(3), example(4)] if net.config.guided else [Example([20, 21], [([], [30, 31, 32])])]
+    batch = make_batch(examples, net.config)
+    found = []
+    for half in (False, True):
+        for training in (True, False):
+            net.train(training).zero_grad()
+            with torch.autocast("cpu", torch.bfloat16, enabled=half):
+                loss = net.loss(batch, 0.1)
+            loss.total.backward()
+            assert all(weight.grad is None or torch.isfinite(weight.grad).all() for weight in net.parameters())
+            found.append(loss.nll.item())
+    assert found == pytest.approx([found[0]] * 4, rel=0.01)
+    assert found[0] == pytest.approx(found[1], rel=1e-6)

@@ -55,8 +55,17 @@ class Attention(nn.Module):
         """What queries [B, T, W] find: [B, T, W], the heads side by side."""
         rows, size, width = queries.shape
         heads = queries.view(rows, size, self.heads, -1).transpose(1, 2)
-        values = F.scaled_dot_product_attention(heads, memory.keys, memory.values, attn_mask=mask)
+        values = _attend(heads, memory, mask)
         return values.transpose(1, 2).reshape(rows, size, width)
+
+
+def _attend(queries: Tensor, memory: Memory, mask: Tensor | None) -> Tensor:
+    """What queries [B, H, T, D] find; on a processor always in single precision, half of it is many times slower."""
+    if queries.dtype is not torch.bfloat16 or queries.device.type != "cpu":
+        return F.scaled_dot_product_attention(queries, memory.keys, memory.values, attn_mask=mask)
+    with torch.autocast("cpu", enabled=False):
+        keys, values = memory.keys.float(), memory.values.float()
+        return F.scaled_dot_product_attention(queries.float(), keys, values, attn_mask=mask)
 
 
 class Block(nn.Module):

@@ -18,6 +18,7 @@ from torch.nn import functional as F
 from syntagma.model.batch import Batch, Contexts
 from syntagma.model.config import ModelConfig
 from syntagma.model.layers import FORBIDDEN, AttentionBlock, DecoderLayer, Encoder, Memory, Positions
+from syntagma.model.output import CopyHead, Written, following, write
 from syntagma.model.state import DecoderState, Shelf, join_memories, join_padded
 
 
@@ -74,14 +75,13 @@ class Encoded:
 class _Targets(NamedTuple):
     """The N infill tokens of a batch: where they are [B, T], their ids, what the decoder made of them, their losses.
 
-    Logits [N, V] and norms [N] are those of writing; `pointer` [N, S] says where in `sources` [N, S] it would copy.
+    `pointer` [N, S] says where in `sources` [N, S] it would copy.
     """
 
     where: Tensor
     ids: Tensor
     hidden: Tensor
-    logits: Tensor
-    norm: Tensor
+    written: Written
     nll: Tensor
     sources: Tensor
     pointer: Tensor | None
@@ -117,13 +117,17 @@ class Network(nn.Module):
     def loss(self, batch: Batch, smoothing: float = 0.0) -> Loss:
         """The loss of a batch, summed over its infill tokens."""
         found = self._score_targets(batch, self.encode(_concatenated(batch, self.config)))
-        logits, norm, nll = found.logits, found.norm, found.nll
-        if self.copy is not None and found.pointer is not None and not self.training:
-            logits = logits.clone()  # what the best token is, only a validation asks
-            norm = self.copy.mix(found.hidden, found.pointer, found.sources, logits, norm)
-        total = (1 - smoothing) * nll + smoothing * (norm - logits.mean(dim=-1)) if smoothing else nll
-        correct = (logits.argmax(dim=-1) == found.ids).sum()
-        return Loss(total.sum(), nll.sum(), correct, found.ids.numel())
+        total = (1 - smoothing) * found.nll + smoothing * found.written.behind if smoothing else found.nll
+        best = found.written.best if self.training else self._best(found)  # with copies, only a validation asks
+        return Loss(total.sum(), found.nll.sum(), best.sum(), found.ids.numel())
+
+    def _best(self, found: _Targets) -> Tensor:
+        """Which targets [N] are the likeliest tokens, written or copied."""
+        if self.copy is None or found.pointer is None:
+            return found.written.best
+        logits = self._logits(found.hidden).float()
+        self.copy.mix(found.hidden, found.pointer, found.sources, logits, torch.logsumexp(logits, dim=-1))
+        return logits.argmax(dim=-1) == found.ids
 
     def token_scores(self, batch: Batch) -> Tensor:
         """The log-probability of each infill token [B, T]; 0 at padding.  A source that comes twice is encoded once."""
@@ -139,16 +143,15 @@ class Network(nn.Module):
         where = batch.level > 0
         targets = batch.targets[where]
         chosen = hidden[where]
-        logits = self._logits(chosen)
-        norm = torch.logsumexp(logits, dim=-1)
-        nll = norm - logits.gather(1, targets[:, None])[:, 0]
+        written = write(chosen, self.embedding.weight, targets)
+        nll = -written.scores
         rows = where.nonzero()[:, 0]
         ids, pointer = encoded.ids[rows], None
         if self.copy is not None:
             follows = following(ids, batch.inputs[where])
             pointer = self.copy.pointer(chosen, self.copy.key(encoded.states)[rows], ids == self.config.pad, follows)
-            nll = -self.copy.mixed(chosen, pointer, ids == targets[:, None], -nll)
-        return _Targets(where, targets, chosen, logits, norm, nll, ids, pointer)
+            nll = -self.copy.mixed(chosen, pointer, ids == targets[:, None], written.scores)
+        return _Targets(where, targets, chosen, written, nll, ids, pointer)
 
     def _decode(self, batch: Batch, encoded: Encoded) -> Tensor:
         """Decoder states [B, T, W] of whole infills: each token sees its own level only, up to itself."""
@@ -272,57 +275,6 @@ class Network(nn.Module):
 
     def _logits(self, hidden: Tensor) -> Tensor:
         return F.linear(hidden, self.embedding.weight)
-
-
-class CopyHead(nn.Module):
-    """A pointer into the source: the output is a mixture of the vocabulary and of the source's own tokens."""
-
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.query = nn.Linear(width, width)
-        self.key = nn.Linear(width, width)
-        self.gate = nn.Linear(width, 1)
-        self.follow = nn.Parameter(torch.tensor([2.0]))
-        """What a place gains whose token comes right after the token that was written last: words of several pieces
-        are copied piece by piece."""
-
-    def pointer(self, hidden: Tensor, keys: Tensor, padding: Tensor, follows: Tensor) -> Tensor:
-        """Log-probabilities over the source [N, S] of states [N, W], whose sources have keys [N, S, W]."""
-        scores = torch.einsum("nw,nsw->ns", self.query(hidden), keys) * keys.shape[-1] ** -0.5
-        return F.log_softmax((scores + self.follow * follows).masked_fill(padding, FORBIDDEN), dim=-1)
-
-    def shared_pointer(self, hidden: Tensor, shelf: Shelf, keys: Tensor, padding: Tensor, follows: Tensor) -> Tensor:
-        """The same where the keys [P, S, W] and padding [P, S] stand on a shelf."""
-        scores = torch.einsum("prw,psw->prs", shelf.seated(self.query(hidden)), keys) * keys.shape[-1] ** -0.5
-        scores = scores.masked_fill(padding[:, None], FORBIDDEN)
-        return F.log_softmax(shelf.risen(scores) + self.follow * follows, dim=-1)
-
-    def mixed(self, hidden: Tensor, pointer: Tensor, matches: Tensor, written: Tensor) -> Tensor:
-        """Log-probability [N] of targets that score `written` [N] and stand in the source at `matches` [N, S]."""
-        copied = torch.logsumexp(pointer.masked_fill(~matches, FORBIDDEN), dim=-1)
-        gate = self.gate(hidden)[:, 0]
-        return torch.logaddexp(F.logsigmoid(-gate) + written, F.logsigmoid(gate) + copied)
-
-    def mix(self, hidden: Tensor, pointer: Tensor, ids: Tensor, logits: Tensor, norm: Tensor) -> Tensor:
-        """Put the pointer's share into the logits [N, V] of what stands in the source, ids [N, S]; their new norm [N].
-
-        Only those few logits change, because writing with a share of w is a norm that is less by log w.
-        """
-        gate = self.gate(hidden)[:, 0]
-        norm = norm - F.logsigmoid(-gate)
-        copied = torch.zeros_like(logits).scatter_add_(1, ids, pointer.exp())  # a token may stand in the source twice
-        share = copied.gather(1, ids).log() + (F.logsigmoid(gate) + norm)[:, None]
-        logits.scatter_(1, ids, torch.logaddexp(logits.gather(1, ids), share))
-        return norm
-
-
-def following(ids: Tensor, last: Tensor) -> Tensor:
-    """Where in sources [N, S] the token before is the one that was written last [N]: 1.0 there, else 0.0.
-
-    >>> following(torch.tensor([[7, 8, 9, 7]]), torch.tensor([8])).tolist()
-    [[0.0, 0.0, 1.0, 0.0]]
-    """
-    return F.pad((ids[:, :-1] == last[:, None]).float(), (1, 0))
 
 
 def _ask(block: AttentionBlock, states: Tensor, shelf: Shelf, layer: int) -> Tensor:

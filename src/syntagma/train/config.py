@@ -29,11 +29,13 @@ class TrainConfig(Settings):
     data: str
     """The folder of a prepared corpus."""
     preset: str = "small"
-    architecture: Architecture = "extra-encoder"
+    architecture: Architecture | None = None
+    """That of the model to start from where not given; without one extra-encoder, or concat for a backbone."""
     model: dict[str, Any] = field(default_factory=dict)
     """Settings of the network that differ from the preset's."""
     init: str | None = None
-    """A model to start from instead of chance; if its vocabulary is another, pieces in both keep their embeddings."""
+    """A model to start from instead of chance.  If its vocabulary is another, pieces in both keep their embeddings; if
+    its architecture is another or its layers are fewer, what both have in common is taken (`syntagma.train.start`)."""
     backbone: str | None = None
     """A pretrained Hugging Face model to train instead: a folder, a .gguf file or a hub id."""
     lora: bool = False
@@ -118,7 +120,7 @@ class TrainConfig(Settings):
                 raise ConfigError(
                     f"{name!r} cannot be set for the network", remedy="leave it out, the corpus decides it"
                 )
-        preset(self.preset, 1000, self.architecture, **self.model)
+        preset(self.preset, 1000, self.architecture or "extra-encoder", **self.model)
 
     def _check_backbone(self) -> None:
         if self.backbone is None:
@@ -158,7 +160,8 @@ class TrainConfig(Settings):
     def network(self, subwords: Subwords) -> ModelConfig:
         """The configuration of a network for this vocabulary."""
         labels = tuple(subwords.label_id(name) for name in ("T", *subwords.labels))
-        return preset(self.preset, subwords.size, self.architecture, **{**self.model, "labels": labels})
+        architecture = self.architecture or "extra-encoder"
+        return preset(self.preset, subwords.size, architecture, **{**self.model, "labels": labels})
 
     def differences(self, other: TrainConfig) -> list[str]:
         """What `other` has otherwise, for an error message; where the data lies is not compared."""

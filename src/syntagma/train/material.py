@@ -12,22 +12,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor
 
 from syntagma.corpus.store import Corpus, Split
-from syntagma.errors import ConfigError, Place
+from syntagma.errors import Place
 from syntagma.model.interface import Learns
-from syntagma.model.network import Network
-from syntagma.text.subwords import Subwords
 from syntagma.text.vocabulary import Vocabulary
 from syntagma.train.config import TrainConfig
-from syntagma.train.data import DataError, Examples, check_vocabulary
+from syntagma.train.data import DataError, Examples
 from syntagma.train.engine import Engine
+from syntagma.train.start import starting_network
 from syntagma.train.tokenised import Tokenised
 
 if TYPE_CHECKING:
     from syntagma.backbone.storage import Origin
-    from syntagma.model.storage import Pretrained
 
 
 @dataclass(frozen=True)
@@ -45,12 +42,12 @@ def gather(config: TrainConfig, corpus: Corpus, engine: Engine, folder: Path) ->
     """The material of a run, at its first step."""
     torch.manual_seed(config.seed)
     if config.backbone is None:
-        return Material(_network(config, corpus), corpus.subwords, lambda name: _split(corpus, name).examples)
+        return Material(starting_network(config, corpus), corpus.subwords, lambda name: _split(corpus, name).examples)
     from syntagma.backbone.storage import make_backbone
 
     rank = config.lora_rank if config.lora else 0
     network, vocabulary, origin = make_backbone(
-        config.backbone, corpus.labels, config.architecture, lora=rank, **config.model
+        config.backbone, corpus.labels, config.architecture or "concat", lora=rank, **config.model
     )
 
     def examples(name: str) -> Examples:
@@ -62,44 +59,6 @@ def gather(config: TrainConfig, corpus: Corpus, engine: Engine, folder: Path) ->
         return Tokenised.of(split, vocabulary, path)
 
     return Material(network, vocabulary, examples, origin)
-
-
-def _network(config: TrainConfig, corpus: Corpus) -> Network:
-    if config.init is None:
-        return Network(config.network(corpus.subwords))
-    from syntagma.model.storage import from_pretrained
-
-    start = from_pretrained(config.init)
-    weights = start.network.state_dict()
-    wanted = {**start.config.to_dict(), **config.model, "vocabulary": corpus.subwords.size}
-    network = Network(type(start.config).from_dict(wanted))
-    check_vocabulary(corpus, network.config)
-    try:
-        if start.subwords.fingerprint != corpus.fingerprint:
-            weights["embedding.weight"] = _same_pieces(start, corpus, network)
-        network.load_state_dict(weights)
-    except RuntimeError:
-        what = f"the settings make another network than the model {config.init} is"
-        raise ConfigError(what, remedy="leave out the settings that change its shape") from None
-    return network
-
-
-def _same_pieces(start: Pretrained[Network], corpus: Corpus, network: Network) -> Tensor:
-    """The network's embeddings, where its vocabulary has the pieces of the model it starts from with those."""
-    if not isinstance(start.subwords, Subwords):
-        what = "it was made with another tokenizer than the model, whose pieces cannot be compared"
-        raise ConfigError(what, Place(str(corpus.folder)), "start from a model that was trained by Syntagma")
-    old, new = (
-        {vocabulary.piece(at): at for at in range(vocabulary.first_text_id, vocabulary.size)}
-        for vocabulary in (start.subwords, corpus.subwords)
-    )
-    both = sorted(old.keys() & new.keys())
-    controls = list(range(corpus.subwords.first_text_id))
-    embeddings = network.embedding.weight.detach().clone()
-    embeddings[controls + [new[piece] for piece in both]] = start.network.embedding.weight.detach()[
-        controls + [old[piece] for piece in both]
-    ]
-    return embeddings
 
 
 def _split(corpus: Corpus, name: str) -> Split:

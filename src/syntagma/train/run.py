@@ -29,6 +29,7 @@ from syntagma.train.export import Exported, export
 from syntagma.train.log import Log, duration
 from syntagma.train.material import Material, gather
 from syntagma.train.profile import OTHER, Stopwatch, attach
+from syntagma.train.start import settled
 from syntagma.train.trainer import Result, Trainer
 from syntagma.train.validate import LossValidator, Several, Validator
 
@@ -50,6 +51,7 @@ def train(
 ) -> Result:
     """Train a model into the folder `out`; a run that is there goes on, a finished one is left as it is."""
     folder = Path(out)
+    config = settled(config)
     corpus = Corpus.open(config.data)
     engine = make_engine(config)
     _guard(folder, config, engine)
@@ -200,6 +202,7 @@ def profile(config: TrainConfig, out: str | Path, steps: int = PROFILED) -> dict
     """The share of each part of training in some steps of this run; nothing is written."""
     if config.backbone is not None:
         raise ConfigError("a backbone's parts are not told apart", remedy="leave out --profile")
+    config = settled(config)
     corpus = Corpus.open(config.data)
     trainer = make_trainer(config, corpus, Engine(config), Path(out), quiet=True)
     watch = Stopwatch(trainer.engine.device)

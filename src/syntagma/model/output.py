@@ -1,0 +1,147 @@
+"""The output layer: what is written from the vocabulary, and what is copied from the source.
+
+Training needs of the vocabulary's scores only how likely each target is, and the gradient of that.  `write` makes both
+a few hundred rows at a time, so that the scores of all tokens stay in the processor's cache, and keeps nothing but the
+probabilities that the gradient is made from.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from syntagma.model.layers import FORBIDDEN
+from syntagma.model.state import Shelf
+
+_ROOM = 1 << 21
+"""Scores that are at hand at a time."""
+
+
+class Written(NamedTuple):
+    """Of targets [N] that are written: their log-probabilities, how far the mean token is behind, which are best.
+
+    `behind` [N] is the mean of all tokens' negative log-probabilities, which label smoothing minimises.
+    """
+
+    scores: Tensor
+    behind: Tensor
+    best: Tensor
+
+
+def write(hidden: Tensor, weight: Tensor, targets: Tensor) -> Written:
+    """How likely states [N, W] are to write `targets` [N], with the vocabulary's embeddings [V, W].
+
+    >>> states, embeddings, targets = torch.eye(2), torch.tensor([[1.0, 0], [0, 1], [0, 0]]), torch.tensor([0, 2])
+    >>> found = write(states, embeddings, targets)
+    >>> expected = F.log_softmax(states @ embeddings.T, dim=-1)
+    >>> torch.allclose(found.scores, expected[[0, 1], targets]), torch.allclose(found.behind, -expected.mean(dim=-1))
+    (True, True)
+    >>> found.best.tolist()
+    [True, False]
+    """
+    return Written(*_Write.apply(hidden, weight, targets, torch.is_grad_enabled()))  # type: ignore[no-untyped-call]
+
+
+class _Write(torch.autograd.Function):
+    """`write` with its gradient, in the precision that is asked for; sums are always in single precision."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, hidden: Tensor, weight: Tensor, targets: Tensor, learn: bool
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        kind = hidden.device.type
+        precision = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else hidden.dtype
+        states, embeddings = hidden.to(precision), weight.to(precision)
+        chances = states.new_empty(len(states) if learn else 0, len(embeddings))
+        scores, behind = (hidden.new_empty(len(states), dtype=torch.float32) for _ in range(2))
+        best = targets.new_empty(len(states), dtype=torch.bool)
+        for rows in _pieces(states, embeddings):
+            logits = torch.mm(states[rows], embeddings.t()).float()
+            highest = logits.amax(dim=-1)
+            found = logits.softmax(dim=-1)
+            norm = highest - found.amax(dim=-1).log()
+            wanted = logits.gather(1, targets[rows, None])[:, 0]
+            scores[rows], behind[rows], best[rows] = wanted - norm, norm - logits.mean(dim=-1), wanted == highest
+            if learn:
+                chances[rows] = found
+        ctx.save_for_backward(states, embeddings, targets, chances)
+        ctx.precisions = hidden.dtype, weight.dtype
+        ctx.mark_non_differentiable(best)
+        return scores, behind, best
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None, None]:
+        states, embeddings, targets, chances = ctx.saved_tensors
+        of_scores, of_behind = gradients[:2]
+        back = torch.empty_like(states)
+        changes = torch.zeros(embeddings.shape, dtype=torch.float32, device=states.device)
+        smoothed = bool(of_behind.any())
+        share = (of_behind - of_scores)[:, None].to(chances.dtype)
+        for rows in _pieces(states, embeddings):
+            of_logits = chances[rows] * share[rows]
+            of_logits.scatter_add_(1, targets[rows, None], of_scores[rows, None].to(chances.dtype))
+            if smoothed:
+                of_logits -= (of_behind[rows, None] / len(embeddings)).to(chances.dtype)
+            back[rows] = torch.mm(of_logits, embeddings)
+            changes += torch.mm(of_logits.t(), states[rows])
+        return back.to(ctx.precisions[0]), changes.to(ctx.precisions[1]), None, None
+
+
+def _pieces(states: Tensor, embeddings: Tensor) -> list[slice]:
+    """The rows of states, as many at a time as there is room for their scores."""
+    size = max(1, _ROOM // len(embeddings))
+    return [slice(start, start + size) for start in range(0, len(states), size)]
+
+
+class CopyHead(nn.Module):
+    """A pointer into the source: the output is a mixture of the vocabulary and of the source's own tokens."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.query = nn.Linear(width, width)
+        self.key = nn.Linear(width, width)
+        self.gate = nn.Linear(width, 1)
+        self.follow = nn.Parameter(torch.tensor([2.0]))
+        """What a place gains whose token comes right after the token that was written last: words of several pieces
+        are copied piece by piece."""
+
+    def pointer(self, hidden: Tensor, keys: Tensor, padding: Tensor, follows: Tensor) -> Tensor:
+        """Log-probabilities over the source [N, S] of states [N, W], whose sources have keys [N, S, W]."""
+        scores = torch.einsum("nw,nsw->ns", self.query(hidden), keys) * keys.shape[-1] ** -0.5
+        return F.log_softmax((scores + self.follow * follows).masked_fill(padding, FORBIDDEN), dim=-1)
+
+    def shared_pointer(self, hidden: Tensor, shelf: Shelf, keys: Tensor, padding: Tensor, follows: Tensor) -> Tensor:
+        """The same where the keys [P, S, W] and padding [P, S] stand on a shelf."""
+        scores = torch.einsum("prw,psw->prs", shelf.seated(self.query(hidden)), keys) * keys.shape[-1] ** -0.5
+        scores = scores.masked_fill(padding[:, None], FORBIDDEN)
+        return F.log_softmax(shelf.risen(scores) + self.follow * follows, dim=-1)
+
+    def mixed(self, hidden: Tensor, pointer: Tensor, matches: Tensor, written: Tensor) -> Tensor:
+        """Log-probability [N] of targets that score `written` [N] and stand in the source at `matches` [N, S]."""
+        copied = torch.logsumexp(pointer.masked_fill(~matches, FORBIDDEN), dim=-1)
+        gate = self.gate(hidden)[:, 0]
+        return torch.logaddexp(F.logsigmoid(-gate) + written, F.logsigmoid(gate) + copied)
+
+    def mix(self, hidden: Tensor, pointer: Tensor, ids: Tensor, logits: Tensor, norm: Tensor) -> Tensor:
+        """Put the pointer's share into the logits [N, V] of what stands in the source, ids [N, S]; their new norm [N].
+
+        Only those few logits change, because writing with a share of w is a norm that is less by log w.
+        """
+        gate = self.gate(hidden)[:, 0]
+        norm = norm - F.logsigmoid(-gate)
+        copied = torch.zeros_like(logits).scatter_add_(1, ids, pointer.exp())  # a token may stand in the source twice
+        share = copied.gather(1, ids).log() + (F.logsigmoid(gate) + norm)[:, None]
+        logits.scatter_(1, ids, torch.logaddexp(logits.gather(1, ids), share))
+        return norm
+
+
+def following(ids: Tensor, last: Tensor) -> Tensor:
+    """Where in sources [N, S] the token before is the one that was written last [N]: 1.0 there, else 0.0.
+
+    >>> following(torch.tensor([[7, 8, 9, 7]]), torch.tensor([8])).tolist()
+    [[0.0, 0.0, 1.0, 0.0]]
+    """
+    return F.pad((ids[:, :-1] == last[:, None]).float(), (1, 0))

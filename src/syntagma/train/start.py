@@ -1,0 +1,106 @@
+"""The network that a run begins with: from chance, or from a model that is there.
+
+A model to start from (`init`) may have another vocabulary, another architecture or fewer layers.  What both have in
+common is taken; a layer that the model does not have begins as nothing: it adds zero to what passes through it, so the
+run starts where the model was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from torch import Tensor, nn
+
+from syntagma.corpus.store import Corpus
+from syntagma.errors import ConfigError, Place
+from syntagma.model.config import ModelConfig
+from syntagma.model.layers import AttentionBlock, FeedForwardBlock
+from syntagma.model.network import Network
+from syntagma.text.subwords import Subwords
+from syntagma.train.config import TrainConfig
+from syntagma.train.data import check_vocabulary
+
+if TYPE_CHECKING:
+    from syntagma.model.storage import Pretrained
+
+_LAYERS = ("source_layers", "context_layers", "decoder_layers")
+
+
+def settled(config: TrainConfig) -> TrainConfig:
+    """The settings with the architecture that they come to: a run that starts from a model keeps the model's."""
+    if config.architecture is not None:
+        return config
+    if config.init is None:
+        return replace(config, architecture="extra-encoder")
+    from syntagma.model.storage import from_pretrained
+
+    return replace(config, architecture=from_pretrained(config.init).config.architecture)
+
+
+def starting_network(config: TrainConfig, corpus: Corpus) -> Network:
+    """The network of a run before its first step."""
+    if config.init is None:
+        return Network(config.network(corpus.subwords))
+    from syntagma.model.storage import from_pretrained
+
+    start = from_pretrained(config.init)
+    network = Network(_shape(config, start.config, corpus.subwords))
+    check_vocabulary(corpus, network.config)
+    weights = dict(start.network.state_dict())
+    if start.subwords.fingerprint != corpus.fingerprint:
+        weights["embedding.weight"] = _same_pieces(start, corpus, network)
+    same = network.config.architecture == start.config.architecture
+    mine = network.state_dict()
+    if any(weights[name].shape != mine[name].shape for name in weights.keys() & mine.keys()) or (
+        same and weights.keys() - mine.keys()
+    ):
+        what = f"the settings make another network than the model {config.init} is"
+        raise ConfigError(what, remedy="leave out the settings that change its shape")
+    network.load_state_dict({name: weights[name] for name in weights.keys() & mine.keys()}, strict=False)
+    silence(network, weights)
+    return network
+
+
+def _shape(config: TrainConfig, start: ModelConfig, subwords: Subwords) -> ModelConfig:
+    """The shape of the model that the run starts from, as far as the settings leave it."""
+    values: dict[str, Any] = {**start.to_dict(), "vocabulary": subwords.size}
+    if config.architecture not in (None, start.architecture):
+        usual = config.network(subwords)
+        values |= {name: getattr(usual, name) for name in ("architecture", "whole", *_LAYERS)}
+    return ModelConfig.from_dict(values | config.model)
+
+
+def silence(network: nn.Module, known: Mapping[str, Tensor]) -> None:
+    """Let every sublayer that has no weight in `known` begin as nothing."""
+    for name, block in network.named_modules():
+        if isinstance(block, AttentionBlock):
+            last = block.attention.output
+        elif isinstance(block, FeedForwardBlock):
+            last = block.outer
+        else:
+            continue
+        if not any(weight.startswith(f"{name}.") for weight in known):
+            nn.init.zeros_(last.weight)
+            nn.init.zeros_(last.bias)
+
+
+def _same_pieces(start: Pretrained[Network], corpus: Corpus, network: Network) -> Tensor:
+    """The network's embeddings, where its vocabulary has the pieces of the model it starts from with those."""
+    if not isinstance(start.subwords, Subwords):
+        what = "it was made with another tokenizer than the model, whose pieces cannot be compared"
+        raise ConfigError(what, Place(str(corpus.folder)), "start from a model that was trained by Syntagma")
+    if start.config.width != network.config.width:
+        return start.network.embedding.weight.detach()
+    old, new = (
+        {vocabulary.piece(at): at for at in range(vocabulary.first_text_id, vocabulary.size)}
+        for vocabulary in (start.subwords, corpus.subwords)
+    )
+    both = sorted(old.keys() & new.keys())
+    controls = list(range(corpus.subwords.first_text_id))
+    embeddings = network.embedding.weight.detach().clone()
+    embeddings[controls + [new[piece] for piece in both]] = start.network.embedding.weight.detach()[
+        controls + [old[piece] for piece in both]
+    ]
+    return embeddings

@@ -1,0 +1,68 @@
+"""Runs that start from a model of another shape."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from syntagma.corpus import Corpus
+from syntagma.errors import ConfigError
+from syntagma.model.network import Network
+from syntagma.model.storage import from_pretrained
+from syntagma.train import TrainConfig, train
+from syntagma.train.data import Data
+from syntagma.train.start import settled, starting_network
+
+
+def made(corpus: Corpus, tmp_path: Path, first: dict[str, object], then: dict[str, object]) -> list[Network]:
+    settings = {"data": str(corpus.folder), "preset": "tiny", "steps": 1, "threads": 1, "dropout": 0.0}
+    train(TrainConfig.from_dict(settings | first), tmp_path / "first", quiet=True)
+    config = settled(TrainConfig.from_dict(settings | {"init": str(tmp_path / "first")} | then))
+    grown = starting_network(config, corpus).eval()
+    return [from_pretrained(tmp_path / "first").network.eval(), grown]
+
+
+def loss(corpus: Corpus, network: Network) -> float:
+    data = Data(corpus.split("dev").examples, "dev", network.config)
+    with torch.no_grad():
+        return float(network.loss(data.batch(range(len(data)))).nll)
+
+
+def test_the_architecture_is_kept_unless_another_is_asked_for(corpus: Corpus, tmp_path: Path) -> None:
+    first, grown = made(corpus, tmp_path, {"architecture": "seq2seq"}, {})
+    assert grown.config.architecture == first.config.architecture == "seq2seq"
+    assert loss(corpus, grown) == pytest.approx(loss(corpus, first), rel=1e-6)
+
+
+def test_more_layers_begin_as_nothing(corpus: Corpus, tmp_path: Path) -> None:
+    first, grown = made(corpus, tmp_path, {}, {"decoder_layers": 3, "source_layers": 2})
+    assert (len(grown.decoder), len(first.decoder)) == (3, 1)
+    assert loss(corpus, grown) == pytest.approx(loss(corpus, first), rel=1e-5)
+
+
+def test_a_baseline_takes_what_it_has_in_common_with_a_guided_model(corpus: Corpus, tmp_path: Path) -> None:
+    first, grown = made(corpus, tmp_path, {"whole": True}, {"architecture": "seq2seq"})
+    assert (grown.config.architecture, grown.config.whole, len(grown.decoder)) == ("seq2seq", False, 2)
+    mine, theirs = grown.state_dict(), first.state_dict()
+    both = mine.keys() & theirs.keys()
+    assert both > {"embedding.weight", "decoder.0.source_attention.attention.query.weight"}
+    assert all(torch.equal(mine[name], theirs[name]) for name in both)
+    assert not mine["decoder.1.feed_forward.outer.weight"].any()
+
+
+def test_and_a_guided_model_with_a_baseline(corpus: Corpus, tmp_path: Path) -> None:
+    asked = {"architecture": "extra-encoder", "whole": True}
+    first, grown = made(corpus, tmp_path, {"architecture": "seq2seq"}, asked)
+    assert grown.config.guided
+    assert torch.equal(grown.embedding.weight, first.embedding.weight)
+    data = Data(corpus.split("dev").examples, "dev", grown.config)
+    with torch.no_grad():  # its second decoder layer and its contexts count for nothing yet
+        before = grown.token_scores(data.batch([0]))
+        assert torch.isfinite(before).all()
+
+
+def test_fewer_layers_are_refused(corpus: Corpus, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="the settings make another network than the model"):
+        made(corpus, tmp_path, {"decoder_layers": 2}, {"decoder_layers": 1})
