@@ -196,6 +196,6 @@ def test_profile(configure: Configure, architecture: str, tmp_path: Path) -> Non
 
 def test_bench() -> None:
     rows = list(bench(threads=1, runs=1, quick=True))
-    assert len(rows) == 4
-    assert rows[0].ratio is not None
+    assert len(rows) == 6
+    assert [row.ratio is not None for row in rows] == [True, False, False, True, False, True]
     assert rows[1].ours < 10

@@ -1,4 +1,5 @@
-"""`syntagma bench train`: triplets a second, with the source encoded once for all levels and once for each.
+"""`syntagma bench train`: triplets a second, with the source encoded once for all levels and once for each, and in
+bf16 against fp32 where the processor computes in it.
 
 All sentences are random ids of the lengths that count: the prototype's (14 source subwords, 6 levels of 9 + 9) and
 Tatoeba's (9, and 5.5 levels of 4.3 + 4.9).  A measured step is a whole one: batch, loss, gradients, clipping, AdamW.
@@ -10,10 +11,12 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from syntagma.bench.report import Row, best_of
 
 VOCABULARY, FIRST_WORD = 6864, 10
+Precision = Literal["fp32", "bf16"]
 Triplets = Sequence[tuple[list[int], list[tuple[list[int], list[int]]]]]
 
 
@@ -36,6 +39,7 @@ def run(
 ) -> Iterator[Row]:
     """Rows for `base` grouped against one triplet at a time, and for `small` at both shapes; all `tiny` if quick.
 
+    bf16 is measured where the processor computes in it, or if quick.
     `data` is not used: what the sentences say does not change how long a step takes.
     """
     import torch
@@ -50,10 +54,17 @@ def run(
         ):
             preset = "tiny" if quick else "small"
             examples = make_sentences(shape, sentences or (4 if quick else count))
-            seconds = best_of(runs, make_step(preset, examples))[0]
-            ours = _levels(examples) / seconds
+            precisions: list[Precision] = ["fp32"]
+            if quick or torch.cpu._is_avx512_bf16_supported():
+                precisions.append("bf16")
+            steps = [make_step(preset, examples, precision) for precision in precisions]
+            for step in steps:
+                step()
+            ours = [_levels(examples) / taken for taken in best_of(runs, *steps)]
             what = f"train {preset}, {len(examples)} sentences of {name}, {threads} threads"
-            yield Row(what, ours, "triplets/s")
+            yield Row(what, ours[0], "triplets/s")
+            if len(ours) > 1:
+                yield Row(f"{what}, bf16", ours[1], "triplets/s", "in fp32", ours[0], ours[1] / ours[0])
     finally:
         torch.set_num_threads(before)
 
@@ -148,7 +159,7 @@ def make_loss(preset_name: str, examples: Triplets) -> Callable[[], float]:
     return loss
 
 
-def make_step(preset_name: str, examples: Triplets) -> Callable[[], object]:
+def make_step(preset_name: str, examples: Triplets, precision: Precision = "fp32") -> Callable[[], object]:
     """A whole training step over some sentences."""
     import torch
 
@@ -160,7 +171,7 @@ def make_step(preset_name: str, examples: Triplets) -> Callable[[], object]:
     from syntagma.train.engine import Engine
     from syntagma.train.step import Stepper, Taken
 
-    config = TrainConfig("none", preset=preset_name, accelerator="cpu")
+    config = TrainConfig("none", preset=preset_name, accelerator="cpu", precision=precision)
     torch.manual_seed(1)
     network = Network(preset(preset_name, VOCABULARY, labels=_labels())).train()
     ready = [Example(*one) for one in examples]
