@@ -112,6 +112,9 @@ def generate(
     novel: Annotated[
         bool | None, typer.Option(help="Leave out an output that only repeats the source.", show_default="the model's")
     ] = None,
+    stutter: Annotated[
+        bool | None, typer.Option(help="Allow the same words twice in a row.", show_default="the model's, yes")
+    ] = None,
     split: Annotated[
         bool | None,
         typer.Option(
@@ -164,7 +167,7 @@ def generate(
         "beam": beam, "alpha": alpha, "score": score and score.value, "reward": reward, "max_depth": max_depth,
         "novel": novel, "diversity": diversity, "sample": sample or None, "temperature": temperature, "top_p": top_p,
         "seed": seed, "prune": prune, "rank": rank and rank.value, "back": back,
-        "split": split if explain is None else False,
+        "stutter": stutter, "split": split if explain is None else False,
     }  # fmt: skip
     options = {name: value for name, value in given.items() if value is not None}
     if threads is not None:

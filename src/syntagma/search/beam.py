@@ -110,6 +110,8 @@ class Sentence:
     wishes: Wishes = field(default_factory=Wishes)
     canonical: Callable[[Sequence[int]], list[int]] | None = None
     """The ids that a context has when its text is tokenised anew, where they may differ from those it was grown in."""
+    stutters: Callable[[Sequence[int]], bool] | None = None
+    """Whether the words of a context stand twice in a row, where that is not wanted."""
     levels: int | None = None
     """How many depths to grow; None: until the text is finished."""
     on_level: Callable[[Sentence], None] | None = None
@@ -129,6 +131,7 @@ class Sentence:
         self._labels = frozenset(self.config.labels)
         self._threshold: float | None = None
         self._held: list[Job] = []
+        self._stuttering: dict[Ids, bool] = {}
 
     @property
     def most_reward(self) -> float:
@@ -222,7 +225,7 @@ class Sentence:
         if self._threshold is None:
             best: dict[Ids, float] = {}
             for hypothesis in self._competitors():
-                if self._repeats(hypothesis):
+                if self._unwanted(hypothesis):
                     continue
                 key = tuple(hypothesis.context.ids)
                 best[key] = max(hypothesis.score, best.get(key, hypothesis.score))
@@ -236,7 +239,7 @@ class Sentence:
     def promise(self, job: Job, found: Iterable[Candidate]) -> None:
         """Take note of infills of a job under way that no other of its infills can displace."""
         for hypothesis in self._grown(job, found):
-            if not self._repeats(hypothesis):
+            if not self._unwanted(hypothesis):
                 job.promised[tuple(hypothesis.context.ids)] = hypothesis.score
         self._threshold = None
 
@@ -250,7 +253,7 @@ class Sentence:
     def advance(self) -> None:
         """Once every job is done: the beam of the next depth.  Equal contexts are merged, the better one stays."""
         ranked = sorted(self._competitors(), key=lambda hypothesis: -hypothesis.score)
-        ranked = [hypothesis for hypothesis in ranked if not self._repeats(hypothesis)] or ranked
+        ranked = [hypothesis for hypothesis in ranked if not self._unwanted(hypothesis)] or ranked
         if self.options.sample:
             kept = ranked
         else:
@@ -322,9 +325,16 @@ class Sentence:
             ranked = [hypothesis for hypothesis in ranked if hypothesis not in group]
         return sorted(kept, key=lambda hypothesis: -hypothesis.score)
 
-    def _repeats(self, hypothesis: Hypothesis) -> bool:
-        """Whether a hypothesis is the source again, which is not wanted."""
-        return self.options.novel and tuple(hypothesis.context.ids) == tuple(self.source)
+    def _unwanted(self, hypothesis: Hypothesis) -> bool:
+        """Whether a hypothesis is the source again, or stutters, where that is not wanted."""
+        ids = tuple(hypothesis.context.ids)
+        if self.options.novel and ids == tuple(self.source):
+            return True
+        if self.stutters is None:
+            return False
+        if ids not in self._stuttering:
+            self._stuttering[ids] = self.stutters(ids)
+        return self._stuttering[ids]
 
     def _competitors(self) -> Iterator[Hypothesis]:
         waiting = {id(job.hypothesis) for job in self.jobs}

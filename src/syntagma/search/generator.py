@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -27,6 +28,7 @@ from syntagma.search.options import SearchOptions
 from syntagma.search.output import Output, read_out, read_out_plain
 from syntagma.search.passage import Passage, pieces
 from syntagma.search.stopwatch import Stopwatch
+from syntagma.search.stutter import stutters
 from syntagma.search.wishes import Wishes
 from syntagma.template import Template, TemplateError
 from syntagma.text.spacing import respace
@@ -223,9 +225,11 @@ class Generator:
         if (options.rank == "whole" and not config.whole) or (options.way_back and not self._scores_texts):
             remedy = "use rank=joint without back, or a model trained with whole=true"
             raise ConfigError("this model has not learnt to write whole texts", remedy=remedy)
+        may_stutter = options.stutter or stutters(source, self.vocabulary)
+        repeating = None if may_stutter else partial(stutters, vocabulary=self.vocabulary)
         if not config.guided:
             empty = Hypothesis(mark_context([], config), 0.0, 1)
-            return Sentence(number, source, options, config, empty, wishes=steering.wishes)
+            return Sentence(number, source, options, config, empty, wishes=steering.wishes, stutters=repeating)
         guide = matches = None
         if steering.template is not None:
             self._check(steering.template, options)
@@ -236,7 +240,7 @@ class Generator:
         context = mark_context(self.vocabulary.encode_tokens(steering.start), config)
         start = Hypothesis(context, 0.0, 1, guide=guide)
         canonical = getattr(self.vocabulary, "canonical", None)
-        return Sentence(number, source, options, config, start, matches, steering.wishes, canonical)
+        return Sentence(number, source, options, config, start, matches, steering.wishes, canonical, repeating)
 
     def outputs(self, sentence: Sentence, steering: Steering) -> list[Output] | SyntagmaError:
         """What a search that is over amounts to, best first, or why it found nothing."""

@@ -10,7 +10,7 @@ from syntagma.config import Settings
 from syntagma.errors import ConfigError
 
 _SPARE = 3
-"""Hypotheses beside those that are asked for: `novel` leaves some out, `prune` lets others die."""
+"""Hypotheses beside those that are asked for: `novel` and `stutter` leave some out, `prune` lets others die."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,9 @@ class SearchOptions(Settings):
     """Gamma: what a context that matches a soft template gains."""
     novel: bool = False
     """Leave out a hypothesis that only repeats the source, as long as there is another."""
+    stutter: bool = True
+    """Whether a text may say the same words twice in a row; if not, a hypothesis that does is left out as long as there
+    is another, unless the source does it too."""
     split: bool = False
     """Search a text of several sentences sentence by sentence, and put together what is found; not where something
     steers the search.  For models that were trained on single sentences."""
