@@ -10,12 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from syntagma.experiment.tasks import task
 from syntagma.hub import find_folder
 from syntagma.search import Generator
 from syntagma.template import Template
 from syntagma.tree import Tree
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
+ROOT = Path(__file__).parents[2]
 SENTENCE = "It seems like he has made a mistake."
 
 
@@ -61,3 +63,16 @@ def test_the_demo(tmp_path: Path) -> None:
     shown = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
     assert all(f"\n{number}. " in shown.stdout for number in range(1, 6))
     assert "<T>" in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("system", "model"), [("guided", "translate-de-en"), ("seq2seq", str(ROOT / "baselines" / "seq2seq-de-en"))]
+)
+def test_the_models_of_a_table_write_what_is_stored(system: str, model: str, shared: Path) -> None:
+    stored = (
+        (ROOT / "results" / "translate" / "tatoeba" / f"{system}.beam5.txt").read_text(encoding="utf-8").split("\n")
+    )
+    sources = [source for source, _ in task("translate").sets[0].pairs(shared)]
+    short = sorted(range(len(sources)), key=lambda at: len(sources[at]))[100:600:100]
+    found = Generator.from_pretrained(model).stream([sources[at] for at in short])
+    assert [one[0].text for one in found if isinstance(one, list)] == [stored[at] for at in short]

@@ -77,7 +77,7 @@ def test_sigterm_saves_and_says_how_to_go_on(
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(trainer, "Stepper", Asked)
-        result = train(configure(), tmp_path)
+        result = train(configure(), tmp_path, command="syntagma train --data corpus --out run lr=1")
     assert result.signal == signal.SIGTERM
     assert (
         f"stopped and saved after step {result.step}; go on with: syntagma train --out {tmp_path}"
@@ -85,6 +85,7 @@ def test_sigterm_saves_and_says_how_to_go_on(
     )
     assert result.step == 12
     assert train(configure(), tmp_path).signal is None
+    assert '"command": "syntagma train --data corpus --out run lr=1"' in (tmp_path / "config.json").read_text()
     assert (tmp_path / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
     capfd.readouterr()
     assert train(configure(), tmp_path).step == 24

@@ -6,9 +6,10 @@ A run that goes on after a kill drops the lines of steps that it repeats, so the
 from __future__ import annotations
 
 import json
+import math
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -62,11 +63,19 @@ class Log:
             self._board.close()
 
 
+def read_events(out: Path) -> Iterator[dict[str, Any]]:
+    """What the log of a run says, in order; none where there is no log."""
+    path = out / "log.jsonl"
+    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+        if math.isfinite(_step_of(line)):
+            yield json.loads(line)
+
+
 def _step_of(line: str) -> float:
     try:
         return float(json.loads(line)["step"])
     except (ValueError, KeyError, TypeError):
-        return float("inf")  # half a line, which a kill left
+        return math.inf  # half a line, which a kill left
 
 
 def _rounded(value: Any) -> Any:

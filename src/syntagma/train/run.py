@@ -26,7 +26,7 @@ from syntagma.train.config import TrainConfig
 from syntagma.train.data import Data
 from syntagma.train.engine import Engine, make_engine
 from syntagma.train.export import Exported, export
-from syntagma.train.log import Log, duration
+from syntagma.train.log import Log, duration, read_events
 from syntagma.train.material import Material, gather
 from syntagma.train.profile import OTHER, Stopwatch, attach
 from syntagma.train.start import settled
@@ -62,14 +62,14 @@ def train(
             trainer.display.say(f"this run is finished, its model is in {folder}")
             figures = read_mapping(folder / "config.json")["about"]["figures"]
             return Result(trainer.state.step, trainer.state.seconds, figures, main=trainer.main)
-        _begin(trainer, folder, resumed)
+        _begin(trainer, folder, resumed, command)
         result = trainer.run()
         if result.signal is not None:
             trainer.display.say(
                 f"stopped and saved after step {result.step:,}; go on with: syntagma train --out {folder}"
             )
             return result
-        chosen = export(trainer, corpus, command)
+        chosen = export(trainer, corpus, _begun_by(folder) or command)
         _end(trainer, folder, chosen)
         return Result(result.step, trainer.state.seconds, chosen.validation.figures, main=trainer.main)
 
@@ -170,7 +170,7 @@ def _locked(folder: Path, engine: Engine) -> Iterator[None]:
         yield
 
 
-def _begin(trainer: Trainer, folder: Path, resumed: bool) -> None:
+def _begin(trainer: Trainer, folder: Path, resumed: bool, command: str) -> None:
     if not trainer.main:
         return
     for part in (folder, folder / "checkpoints", folder / "best"):
@@ -183,7 +183,12 @@ def _begin(trainer: Trainer, folder: Path, resumed: bool) -> None:
         return
     trainer.display.say(f"{parameters:,} parameters, {len(trainer.batches):,} batches an epoch, {steps}")
     facts = {"parameters": parameters, "batches": len(trainer.batches), "world": trainer.engine.world}
-    Log(folder, -1).write("start", 0, **facts, corpus=trainer.identity)
+    Log(folder, -1).write("start", 0, **facts, corpus=trainer.identity, command=command)
+
+
+def _begun_by(folder: Path) -> str | None:
+    """The command that a run was begun with: the one that goes on with it may name nothing but its folder."""
+    return next((event.get("command") for event in read_events(folder) if event["event"] == "start"), None)
 
 
 def _end(trainer: Trainer, folder: Path, chosen: Exported) -> None:
