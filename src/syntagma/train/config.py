@@ -60,7 +60,8 @@ class TrainConfig(Settings):
     skip_long: bool = False
     """Leave out examples longer than the positions, instead of refusing them."""
     level_floor: float = 1.0
-    """The chance that an epoch keeps a level that brings no words; 1 keeps all, as it does those of words alone."""
+    """An epoch keeps a share of each example's levels, halfway from this to 1, and draws a level that brings no words
+    with this weight, one of words alone with 1; 1 keeps all.  Less takes less time an epoch."""
 
     lr: float = 7e-4
     schedule: Literal["inverse-sqrt", "cosine", "constant"] = "inverse-sqrt"

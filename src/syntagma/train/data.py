@@ -45,7 +45,11 @@ class Examples(Protocol):
 
 @dataclass(frozen=True)
 class Levels:
-    """Which levels an epoch trains on: one without words with a chance of `floor`, one of words alone always."""
+    """Which levels an epoch trains on: some of each example, those with many words sooner than those with few.
+
+    All examples keep the same share of their tokens, as nearly as their levels allow: rows of a batch, which are about
+    equally long with all their levels, are so without some, and what is saved is time, not filled up with padding.
+    """
 
     floor: float
     seed: int
@@ -57,11 +61,17 @@ class Levels:
         if self.floor >= 1:
             return [True] * len(example.levels)
         draw = np.random.Generator(np.random.PCG64([self.seed, epoch, number]))
-        words = [_word_share(infill, self.controls) for _, infill in example.levels]
-        chances = self.floor + (1 - self.floor) * np.array(words)
-        kept = [bool(keep) for keep in draw.random(len(words)) < chances]
-        if not any(kept):
-            kept[int(np.argmax(words))] = True
+        words = np.array([_word_share(infill, self.controls) for _, infill in example.levels])
+        sizes = np.array([len(infill) + 1 for _, infill in example.levels])
+        weights = self.floor + (1 - self.floor) * words
+        left = (1 + self.floor) / 2 * float(sizes.sum())
+        # In the order of these keys they are drawn without replacement by weight, those of words alone first.
+        keys = np.where(weights < 1, draw.random(len(words)) ** (1 / np.maximum(weights, 1e-9)), 1.0)
+        kept = [False] * len(words)
+        for at in np.argsort(-keys, kind="stable"):
+            if sizes[at] <= 2 * left or not any(kept):  # the last one, where at least half of it fits
+                kept[at] = True
+                left -= sizes[at]
         return kept
 
 
