@@ -9,6 +9,7 @@ import torch
 
 from syntagma.corpus import Corpus
 from syntagma.errors import ConfigError
+from syntagma.model.batch import Example, make_batch
 from syntagma.model.network import Network
 from syntagma.model.storage import from_pretrained
 from syntagma.train import TrainConfig, train
@@ -57,12 +58,15 @@ def test_and_a_guided_model_with_a_baseline(corpus: Corpus, tmp_path: Path) -> N
     first, grown = made(corpus, tmp_path, {"architecture": "seq2seq"}, asked)
     assert grown.config.guided
     assert torch.equal(grown.embedding.weight, first.embedding.weight)
-    data = Data(corpus.split("dev").examples, "dev", grown.config)
-    with torch.no_grad():  # its second decoder layer and its contexts count for nothing yet
-        before = grown.token_scores(data.batch([0]))
-        assert torch.isfinite(before).all()
+    top, word, infill = grown.config.labels[0], 20, [grown.config.part, 21, 22]
+    with torch.no_grad():  # what the context says counts for nothing yet
+        batches = [
+            make_batch([Example([30, 31], [(context, infill)])], grown.config) for context in ([top], [word, top])
+        ]
+        assert torch.equal(*(grown.token_scores(batch) for batch in batches))
 
 
-def test_fewer_layers_are_refused(corpus: Corpus, tmp_path: Path) -> None:
+@pytest.mark.parametrize("then", [{"decoder_layers": 1}, {"copy": True}, {"slots": True}, {"width": 64}])
+def test_other_shapes_are_refused(corpus: Corpus, tmp_path: Path, then: dict[str, object]) -> None:
     with pytest.raises(ConfigError, match="the settings make another network than the model"):
-        made(corpus, tmp_path, {"decoder_layers": 2}, {"decoder_layers": 1})
+        made(corpus, tmp_path, {"decoder_layers": 2}, then)

@@ -44,6 +44,9 @@ def run(
     """
     import torch
 
+    from syntagma.train.config import TrainConfig
+    from syntagma.train.engine import use_bf16
+
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
@@ -55,7 +58,7 @@ def run(
             preset = "tiny" if quick else "small"
             examples = make_sentences(shape, sentences or (4 if quick else count))
             precisions: list[Precision] = ["fp32"]
-            if quick or torch.cpu._is_avx512_bf16_supported():
+            if quick or use_bf16(TrainConfig("none", precision="auto"), torch.device("cpu")):
                 precisions.append("bf16")
             steps = [make_step(preset, examples, precision) for precision in precisions]
             for step in steps:

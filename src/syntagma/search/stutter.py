@@ -11,6 +11,7 @@ from itertools import groupby
 from typing import Any
 
 from syntagma.levels import is_label
+from syntagma.search.output import words_as_text
 from syntagma.text.vocabulary import Vocabulary
 
 LONGEST = 40
@@ -27,17 +28,12 @@ def stutters(ids: Sequence[int], vocabulary: Vocabulary) -> bool:
     >>> [stutters(subwords.encode(text), subwords) for text in texts]
     [True, False, False, False, False]
     """
-    if not _repeats(ids):  # what repeats words repeats ids, and that is soon seen
+    if not _said_twice(ids):  # what repeats words repeats ids, and that is soon seen
         return False
-    for label, words in groupby(vocabulary.decode_tokens(ids), key=is_label):
-        texts = [] if label else [word.text for word in words if hasattr(word, "text")]
-        if any(any(map(str.isalnum, "".join(said))) for said in _said_twice(texts)):
+    for label, words in groupby(words_as_text(vocabulary.decode_tokens(ids)), key=is_label):
+        if not label and any(any(map(str.isalnum, "".join(said))) for said in _said_twice(list(words))):
             return True
     return False
-
-
-def _repeats(items: Sequence[Any]) -> bool:
-    return any(True for _ in _said_twice(items))
 
 
 def _said_twice(items: Sequence[Any]) -> list[Sequence[Any]]:

@@ -121,14 +121,19 @@ class TrainConfig(Settings):
                 raise ConfigError(
                     f"{name!r} cannot be set for the network", remedy="leave it out, the corpus decides it"
                 )
-        preset(self.preset, 1000, self.architecture or "extra-encoder", **self.model)
+        preset(self.preset, 1000, self.usual_architecture, **self.model)
+
+    @property
+    def usual_architecture(self) -> Architecture:
+        """The architecture where no model to start from decides it."""
+        return self.architecture or ("extra-encoder" if self.backbone is None else "concat")
 
     def _check_backbone(self) -> None:
         if self.backbone is None:
             if self.lora:
                 raise ConfigError("LoRA needs a backbone", remedy="name a pretrained model with --backbone")
             return
-        if self.architecture not in ("concat", "seq2seq", "linearised"):
+        if self.usual_architecture not in ("concat", "seq2seq", "linearised"):
             what = f"a backbone cannot be {self.architecture}, it has no second encoder"
             raise ConfigError(what, remedy="train with architecture=concat, or seq2seq for the baseline")
         if self.init is not None:
@@ -147,8 +152,6 @@ class TrainConfig(Settings):
         if not isinstance(model, dict):
             raise ConfigError(f"'model' cannot be {model!r}", remedy="give a mapping of the network's settings")
         model = dict(model)
-        if rest.get("backbone") is not None:
-            rest.setdefault("architecture", "concat")
         for name in list(rest):
             if name in network - own:
                 model[name] = rest.pop(name)
@@ -161,8 +164,7 @@ class TrainConfig(Settings):
     def network(self, subwords: Subwords) -> ModelConfig:
         """The configuration of a network for this vocabulary."""
         labels = tuple(subwords.label_id(name) for name in ("T", *subwords.labels))
-        architecture = self.architecture or "extra-encoder"
-        return preset(self.preset, subwords.size, architecture, **{**self.model, "labels": labels})
+        return preset(self.preset, subwords.size, self.usual_architecture, **{**self.model, "labels": labels})
 
     def differences(self, other: TrainConfig) -> list[str]:
         """What `other` has otherwise, for an error message; where the data lies is not compared."""

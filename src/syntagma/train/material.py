@@ -47,7 +47,7 @@ def gather(config: TrainConfig, corpus: Corpus, engine: Engine, folder: Path) ->
 
     rank = config.lora_rank if config.lora else 0
     network, vocabulary, origin = make_backbone(
-        config.backbone, corpus.labels, config.architecture or "concat", lora=rank, **config.model
+        config.backbone, corpus.labels, config.usual_architecture, lora=rank, **config.model
     )
 
     def examples(name: str) -> Examples:

@@ -1,8 +1,8 @@
 """The network that a run begins with: from chance, or from a model that is there.
 
 A model to start from (`init`) may have another vocabulary, another architecture or fewer layers.  What both have in
-common is taken; a layer that the model does not have begins as nothing: it adds zero to what passes through it, so the
-run starts where the model was.
+common is taken; a layer that the model does not have begins as nothing: it adds zero to what passes through it, so a
+model with more layers starts where the model was.  What else another architecture has begins by chance.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def settled(config: TrainConfig) -> TrainConfig:
     if config.architecture is not None:
         return config
     if config.init is None:
-        return replace(config, architecture="extra-encoder")
+        return replace(config, architecture=config.usual_architecture)
     from syntagma.model.storage import from_pretrained
 
     return replace(config, architecture=from_pretrained(config.init).config.architecture)
@@ -48,18 +48,18 @@ def starting_network(config: TrainConfig, corpus: Corpus) -> Network:
     start = from_pretrained(config.init)
     network = Network(_shape(config, start.config, corpus.subwords))
     check_vocabulary(corpus, network.config)
-    weights = dict(start.network.state_dict())
-    if start.subwords.fingerprint != corpus.fingerprint:
-        weights["embedding.weight"] = _same_pieces(start, corpus, network)
-    same = network.config.architecture == start.config.architecture
-    mine = network.state_dict()
-    if any(weights[name].shape != mine[name].shape for name in weights.keys() & mine.keys()) or (
-        same and weights.keys() - mine.keys()
-    ):
+    weights, mine = dict(start.network.state_dict()), network.state_dict()
+    both = weights.keys() & mine.keys()
+    fresh = silenced(network, weights)
+    unlike = [name for name in both - {"embedding.weight"} if weights[name].shape != mine[name].shape]
+    if network.config.architecture == start.config.architecture:
+        unlike += [name for name in weights.keys() ^ mine.keys() if not name.startswith(fresh)]
+    if unlike:
         what = f"the settings make another network than the model {config.init} is"
         raise ConfigError(what, remedy="leave out the settings that change its shape")
-    network.load_state_dict({name: weights[name] for name in weights.keys() & mine.keys()}, strict=False)
-    silence(network, weights)
+    if start.subwords.fingerprint != corpus.fingerprint:
+        weights["embedding.weight"] = _same_pieces(start, corpus, network)
+    network.load_state_dict({name: weights[name] for name in both}, strict=False)
     return network
 
 
@@ -72,8 +72,9 @@ def _shape(config: TrainConfig, start: ModelConfig, subwords: Subwords) -> Model
     return ModelConfig.from_dict(values | config.model)
 
 
-def silence(network: nn.Module, known: Mapping[str, Tensor]) -> None:
-    """Let every sublayer that has no weight in `known` begin as nothing."""
+def silenced(network: nn.Module, known: Mapping[str, Tensor]) -> tuple[str, ...]:
+    """Let every sublayer that has no weight in `known` begin as nothing; what their weights' names begin with."""
+    fresh = []
     for name, block in network.named_modules():
         if isinstance(block, AttentionBlock):
             last = block.attention.output
@@ -84,6 +85,8 @@ def silence(network: nn.Module, known: Mapping[str, Tensor]) -> None:
         if not any(weight.startswith(f"{name}.") for weight in known):
             nn.init.zeros_(last.weight)
             nn.init.zeros_(last.bias)
+            fresh.append(f"{name}.")
+    return tuple(fresh)
 
 
 def _same_pieces(start: Pretrained[Network], corpus: Corpus, network: Network) -> Tensor:
@@ -91,8 +94,6 @@ def _same_pieces(start: Pretrained[Network], corpus: Corpus, network: Network) -
     if not isinstance(start.subwords, Subwords):
         what = "it was made with another tokenizer than the model, whose pieces cannot be compared"
         raise ConfigError(what, Place(str(corpus.folder)), "start from a model that was trained by Syntagma")
-    if start.config.width != network.config.width:
-        return start.network.embedding.weight.detach()
     old, new = (
         {vocabulary.piece(at): at for at in range(vocabulary.first_text_id, vocabulary.size)}
         for vocabulary in (start.subwords, corpus.subwords)
