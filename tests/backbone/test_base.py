@@ -134,7 +134,7 @@ def test_what_is_over_the_positions(corpus: Corpus, bases: dict[str, Path], tmp_
 
 def test_settings_that_contradict(tmp_path: Path) -> None:
     common = {"data": "x", "backbone": "y"}
-    assert TrainConfig.from_dict(common).architecture == "concat"
+    assert TrainConfig.from_dict(common).usual_architecture == "concat"
     for values, what in (
         (common | {"architecture": "extra-encoder"}, "a backbone cannot be extra-encoder"),
         (common | {"width": 64}, "'width' is the backbone's own"),
