@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import subprocess
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -15,10 +17,12 @@ from syntagma.experiment.outputs import System, read_outputs, stored, write_outp
 from syntagma.experiment.studies import STUDIES, Study
 from syntagma.experiment.table import make_table
 from syntagma.experiment.tasks import TASKS, task
+from syntagma.metrics.report import title
 from syntagma.search.spread import Found
 from syntagma.text import Subwords, split
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
+ROOT = Path(__file__).parents[2]
 SUBWORDS = Subwords.train([split(text).words for text in TEXTS * 3], size=300)
 PAIRS = [("I ate an apple.", "An apple was eaten."), ("He can go.", "He is able to go."), ("Stop it!", "Stop that!")]
 
@@ -165,3 +169,26 @@ def test_damaged_data_are_said(data: Path) -> None:
         stream.write("a\tb\nno tab here\n")
     with pytest.raises(InputError, match="this line has no tab"):
         TASKS["paraphrase"].sets[0].pairs(data)
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_the_readme_shows_what_the_stored_outputs_give(name: str, shared: Path) -> None:
+    quick = {"bleu", "self_bleu", "ibleu", "chrf", "rouge1", "rougeL", "length_ratio", "copy_rate"}
+    asked = replace(task(name), figures=tuple(figure for figure in task(name).figures if figure in quick))
+    shown = _tables((ROOT / "README.md").read_text(encoding="utf-8"))
+    for tested in asked.sets:
+        folder = ROOT / "results" / name / tested.name
+        table = make_table(asked, tested, tested.pairs(shared), folder, resamples=0)
+        own = [row for row in table.rows if row.system not in (tested.printed or {})]
+        figures = {(row.system, title(figure)): f"{row.figures[figure]:.1f}" for row in own for figure in table.names}
+        assert any(figures.items() <= one.items() for one in shown[tested.title])
+
+
+def _tables(text: str) -> dict[str, list[dict[tuple[str, str], str]]]:
+    """The result tables of a Markdown text by title: figures by row and column, without intervals and stars."""
+    found: dict[str, list[dict[tuple[str, str], str]]] = {}
+    for heading, table in re.findall(r"^\*\*(.+)\*\*, \d+ sentences\n\n((?:\|.*\n)+)", text, re.MULTILINE):
+        columns, _, *rows = [line.strip("| ").split(" | ") for line in table.splitlines()]
+        cells = {(row[0], column): cell for row in rows for column, cell in zip(columns, row, strict=False)}
+        found.setdefault(heading, []).append({at: cell.split(" ")[0] for at, cell in cells.items()})
+    return found
