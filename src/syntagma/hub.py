@@ -9,7 +9,7 @@ from pathlib import Path
 from syntagma.config import read_mapping
 from syntagma.errors import ConfigError
 
-FILES = ("config.json", "model.safetensors", "tokenizer.json", "README.md")
+FILES = ("config.json", "model.safetensors", "tokenizer.json", "words.txt", "README.md")
 """What a model's folder holds; nothing else is fetched."""
 
 _BUNDLED = Path(__file__).parent / "bundled"

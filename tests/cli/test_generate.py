@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -101,3 +102,15 @@ def test_export_halves_the_weights_and_keeps_how_to_search(syntagma: Run, model:
     ):  # fmt: skip
         out = "shared" if not wrong else "other"
         assert what in syntagma("export", "--model", model, "--out", out, *wrong, check=1).stderr
+
+
+def test_export_lists_the_words_that_a_model_knows(syntagma: Run, model: Path, tmp_path: Path) -> None:
+    (tmp_path / "texts.txt").write_text("I ate an apple.\n")
+    no_list = syntagma("export", "--model", model, "--out", "plain", "--search", "coin=false", check=1).stderr
+    assert no_list == "syntagma: coin=false needs the words that the model knows; give --words\n"
+    syntagma("export", "--model", model, "--out", "shared", "--search", "coin=false", "--words", "texts.txt")
+    assert (tmp_path / "shared" / "words.txt").read_text().split() == ["an", "apple", "ate", "i"]
+    syntagma("export", "--model", tmp_path / "shared", "--out", "again")  # which keeps them
+    written = syntagma("generate", "--model", tmp_path / "again", "--nbest", "3", "I can't.").stdout
+    assert set(re.findall("[a-z]+", written.lower())) <= {"an", "apple", "ate", "i", "can", "t", "ca", "n"}
+    assert "no list" in syntagma("generate", "--model", model, "--no-coin", "I ate.", check=1).stderr

@@ -29,7 +29,8 @@ from syntagma.model.batch import Batch, Contexts
 from syntagma.model.config import ModelConfig
 from syntagma.model.interface import begin_in_two_steps
 from syntagma.model.network import Loss, Network, Scores
-from syntagma.model.storage import FORMAT
+from syntagma.model.storage import FORMAT, WORDS
+from syntagma.text.lexicon import Lexicon
 from syntagma.text.pretrained import PretrainedVocabulary
 from syntagma.text.vocabulary import Vocabulary
 
@@ -43,7 +44,12 @@ Ids = tuple[int, ...]
 
 
 def export(
-    folder: str | Path, network: Any, vocabulary: Vocabulary, about: Mapping[str, Any], weights: Weights = "float32"
+    folder: str | Path,
+    network: Any,
+    vocabulary: Vocabulary,
+    about: Mapping[str, Any],
+    weights: Weights = "float32",
+    words: Lexicon | None = None,
 ) -> None:
     """Write a model into a new folder that `generate --engine ctranslate2` opens."""
     with make_whole(Path(folder)) as target:
@@ -58,6 +64,8 @@ def export(
         else:
             raise ConfigError("this model is an export already", remedy="export the folder that it was made from")
         vocabulary.save(target / "tokenizer.json")
+        if words is not None:
+            words.save(target / WORDS)
         closed = isinstance(network, Backbone)  # those read an end after the context
         values = {
             "format": FORMAT,

@@ -109,7 +109,8 @@ def from_pretrained(name: str | Path) -> Pretrained[Learns]:
         from syntagma.backbone import ctranslate2
 
         known = _vocabulary(folder, values)
-        return Pretrained(ctranslate2.load(folder, values, known), known, values.get("about", {}))
+        engine = ctranslate2.load(folder, values, known)
+        return Pretrained(engine, known, values.get("about", {}), storage.words_in(folder))
     if "backbone" not in values:
         return storage.from_pretrained(folder)
     if values.get("format") != storage.FORMAT:

@@ -115,6 +115,9 @@ def generate(
     stutter: Annotated[
         bool | None, typer.Option(help="Allow the same words twice in a row.", show_default="the model's, yes")
     ] = None,
+    coin: Annotated[
+        bool | None, typer.Option(help="Allow words that the model makes up.", show_default="the model's, yes")
+    ] = None,
     split: Annotated[
         bool | None,
         typer.Option(
@@ -167,7 +170,7 @@ def generate(
         "beam": beam, "alpha": alpha, "score": score and score.value, "reward": reward, "max_depth": max_depth,
         "novel": novel, "diversity": diversity, "sample": sample or None, "temperature": temperature, "top_p": top_p,
         "seed": seed, "prune": prune, "rank": rank and rank.value, "back": back,
-        "stutter": stutter, "split": split if explain is None else False,
+        "stutter": stutter, "coin": coin, "split": split if explain is None else False,
     }  # fmt: skip
     options = {name: value for name, value in given.items() if value is not None}
     if threads is not None:

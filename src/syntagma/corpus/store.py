@@ -159,6 +159,14 @@ class Split:
                     for values in batch.to_pylist():
                         yield self._pair(values)
 
+    def targets(self) -> Iterator[str]:
+        """The texts to be written, without their trees."""
+        for number in range(len(self.shards)):
+            with pq.ParquetFile(self.folder / f"pairs-{self.name}-{number:05d}.parquet") as file:
+                for batch in file.iter_batches(batch_size=1000, columns=["words", "spaces"]):
+                    for values in batch.to_pylist():
+                        yield join(spaced(values["words"], values["spaces"]))
+
     def pairs(self, indices: Sequence[int]) -> list[Pair]:
         """Some pairs by their numbers; each shard is read as far as it is needed."""
         found: dict[int, Pair] = {}

@@ -1,4 +1,5 @@
-"""Models as folders: `config.json`, `model.safetensors`, `tokenizer.json`, `README.md`.  Nothing in them is executed.
+"""Models as folders: `config.json`, `model.safetensors`, `tokenizer.json`, `README.md`, and `words.txt` where a
+model has a list of its words.  Nothing in them is executed.
 
 Loading reports everything that is wrong with the weights at once: missing, unknown and misshapen ones.
 """
@@ -25,9 +26,11 @@ from syntagma.hub import find_folder
 from syntagma.model.config import ModelConfig
 from syntagma.model.interface import Learns
 from syntagma.model.network import Network
+from syntagma.text.lexicon import Lexicon
 from syntagma.text.vocabulary import Vocabulary, load_vocabulary
 
 FORMAT = 1
+WORDS = "words.txt"
 
 
 class ModelError(SyntagmaError):
@@ -44,6 +47,8 @@ class Pretrained(Generic[AnyNetwork]):
     network: AnyNetwork
     subwords: Vocabulary
     about: dict[str, Any]
+    words: Lexicon | None = None
+    """The words that it has met, where its folder lists them."""
 
     @property
     def config(self) -> ModelConfig:
@@ -59,6 +64,7 @@ def save_pretrained(
     *,
     about: Mapping[str, Any] | None = None,
     dtype: Literal["float32", "float16"] = "float32",
+    words: Lexicon | None = None,
 ) -> None:
     """Write a model folder; `about` (how to search, what it was trained on) goes into its config.json.
 
@@ -66,11 +72,16 @@ def save_pretrained(
     """
     weights = {name: tensor.detach().cpu().to(getattr(torch, dtype)) for name, tensor in network.state_dict().items()}
     values = {"model": network.config.to_dict(), "tokenizer": subwords.fingerprint, "about": dict(about or {})}
-    write_folder(Path(folder), weights, subwords, card, values)
+    write_folder(Path(folder), weights, subwords, card, values, words)
 
 
 def write_folder(
-    folder: Path, weights: Mapping[str, Tensor], vocabulary: Vocabulary, card: str, values: Mapping[str, Any]
+    folder: Path,
+    weights: Mapping[str, Tensor],
+    vocabulary: Vocabulary,
+    card: str,
+    values: Mapping[str, Any],
+    words: Lexicon | None = None,
 ) -> None:
     """Write the files of a model folder, `values` with the format into its config.json, which comes last."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -80,6 +91,8 @@ def write_folder(
     part.replace(folder / "model.safetensors")
     vocabulary.save(folder / "tokenizer.json")
     shutil.copymode(folder / "tokenizer.json", folder / "model.safetensors")  # which the library makes private
+    if words is not None:
+        words.save(folder / WORDS)
     with write_whole(folder / "README.md") as stream:
         stream.write(card)
     with write_whole(folder / "config.json") as stream:
@@ -116,7 +129,12 @@ def from_pretrained(name: str | Path) -> Pretrained[Network]:
         )
     network = Network(config)
     network.load_state_dict(_read_weights(folder / "model.safetensors", network), assign=True)
-    return Pretrained(network.eval(), subwords, values.get("about", {}))
+    return Pretrained(network.eval(), subwords, values.get("about", {}), words_in(folder))
+
+
+def words_in(folder: Path) -> Lexicon | None:
+    """The words that a model folder lists, if it does."""
+    return Lexicon.load(folder / WORDS) if (folder / WORDS).is_file() else None
 
 
 def load_weights(path: Path) -> dict[str, Tensor]:

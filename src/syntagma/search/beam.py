@@ -13,6 +13,7 @@ from typing import Literal
 from syntagma.model.batch import Marked, grow_marks, mark_context
 from syntagma.model.config import ModelConfig
 from syntagma.model.network import Encoded
+from syntagma.search.coinage import Spelling
 from syntagma.search.options import SearchOptions
 from syntagma.search.wishes import Wishes, bank
 from syntagma.template import Guide
@@ -112,6 +113,8 @@ class Sentence:
     """The ids that a context has when its text is tokenised anew, where they may differ from those it was grown in."""
     stutters: Callable[[Sequence[int]], bool] | None = None
     """Whether the words of a context stand twice in a row, where that is not wanted."""
+    spelling: Spelling | None = None
+    """What makes up a word, where that is not wanted."""
     levels: int | None = None
     """How many depths to grow; None: until the text is finished."""
     on_level: Callable[[Sentence], None] | None = None

@@ -7,7 +7,7 @@ depth, or leaves and the next sentence enters.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import cast
 
@@ -259,6 +259,7 @@ class Engine:
                     if at not in only:
                         scores[at, wishes.banned(row.tokens)] = IMPOSSIBLE
             offset += len(group.rows)
+        _rule_out_coined([(row, group.job.sentence) for group in groups for row in group.rows], only, scores)
 
     def _ways(self, groups: list[Group], rows: list[Row], scores: Scores) -> list[list[Way]]:
         """For each group, the best ways to go on from its rows, and those that its wishes ask for."""
@@ -278,6 +279,21 @@ class Engine:
                 ways[number] = _wished(group, mine, totals[offset:after], tokens[offset:after])
             offset = after
         return ways
+
+
+def _rule_out_coined(rows: Sequence[tuple[Row, Sentence]], given: Collection[int], scores: Tensor) -> None:
+    """Rule out of logits [N, V] what makes up a word, but for rows that the user has written, and for those that could
+    write nothing else: tokens may run out in the middle of a word."""
+    coined = {
+        at: sentence.spelling.coined(row.tokens)
+        for at, (row, sentence) in enumerate(rows)
+        if sentence.spelling is not None and at not in given
+    }
+    if coined:
+        at = torch.tensor(list(coined))
+        spelled = scores[at].masked_fill_(torch.stack(list(coined.values())), IMPOSSIBLE)
+        alive = spelled.amax(dim=1) != IMPOSSIBLE
+        scores[at[alive]] = spelled[alive]
 
 
 def top(scores: Tensor, count: int, block: int = 64) -> tuple[Tensor, Tensor]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,6 +21,7 @@ from syntagma.levels import TOP, Label, Tokens, is_label, read_tokens
 from syntagma.model.batch import mark_context
 from syntagma.model.interface import Learns
 from syntagma.search.beam import Hypothesis, Matcher, Sentence
+from syntagma.search.coinage import Coinage
 from syntagma.search.engine import Engine
 from syntagma.search.grammar import Grammar
 from syntagma.search.growth import Growth
@@ -31,7 +32,9 @@ from syntagma.search.stopwatch import Stopwatch
 from syntagma.search.stutter import stutters
 from syntagma.search.wishes import Wishes
 from syntagma.template import Template, TemplateError
+from syntagma.text.lexicon import Lexicon
 from syntagma.text.spacing import respace
+from syntagma.text.subwords import Subwords
 from syntagma.text.vocabulary import Vocabulary
 from syntagma.text.words import Word
 
@@ -59,11 +62,18 @@ class Steering:
 class Generator:
     """A model ready to generate."""
 
-    def __init__(self, network: Learns, vocabulary: Vocabulary, defaults: SearchOptions | None = None) -> None:
+    def __init__(
+        self,
+        network: Learns,
+        vocabulary: Vocabulary,
+        defaults: SearchOptions | None = None,
+        words: Lexicon | None = None,
+    ) -> None:
         self.network = network.eval()
         self.vocabulary = vocabulary
         self.defaults = defaults or SearchOptions()
         self.grammar = Grammar(network.config, vocabulary)
+        self.words = words
 
     @staticmethod
     def from_pretrained(name: str | Path, *, int8: bool = False) -> Generator:
@@ -74,7 +84,8 @@ class Generator:
             from syntagma.model.int8 import quantised
 
             network = quantised(network)
-        return Generator(network, model.subwords, SearchOptions.from_dict(model.about.get("search", {})))
+        defaults = SearchOptions.from_dict(model.about.get("search", {}))
+        return Generator(network, model.subwords, defaults, model.words)
 
     def __call__(
         self,
@@ -227,9 +238,12 @@ class Generator:
             raise ConfigError("this model has not learnt to write whole texts", remedy=remedy)
         may_stutter = options.stutter or stutters(source, self.vocabulary)
         repeating = None if may_stutter else partial(stutters, vocabulary=self.vocabulary)
+        spelling = None if options.coin else self._coinage.beside(text, *self._asked(steering))
         if not config.guided:
             empty = Hypothesis(mark_context([], config), 0.0, 1)
-            return Sentence(number, source, options, config, empty, wishes=steering.wishes, stutters=repeating)
+            return Sentence(
+                number, source, options, config, empty, wishes=steering.wishes, stutters=repeating, spelling=spelling
+            )
         guide = matches = None
         if steering.template is not None:
             self._check(steering.template, options)
@@ -240,7 +254,22 @@ class Generator:
         context = mark_context(self.vocabulary.encode_tokens(steering.start), config)
         start = Hypothesis(context, 0.0, 1, guide=guide)
         canonical = getattr(self.vocabulary, "canonical", None)
-        return Sentence(number, source, options, config, start, matches, steering.wishes, canonical, repeating)
+        return Sentence(
+            number, source, options, config, start, matches, steering.wishes, canonical, repeating, spelling
+        )
+
+    @cached_property
+    def _coinage(self) -> Coinage:
+        if self.words is None or not isinstance(self.vocabulary, Subwords):
+            remedy = "use coin=true, or `syntagma export --words`"
+            raise ConfigError("this model has no list of the words that it knows", remedy=remedy)
+        return Coinage(self.words, self.vocabulary)
+
+    def _asked(self, steering: Steering) -> Iterator[str]:
+        """What the user has written or asks for, as texts."""
+        yield self.vocabulary.decode(self.vocabulary.encode_tokens(steering.start))
+        for word in steering.wishes.required:
+            yield from map(self.vocabulary.decode, word)
 
     def outputs(self, sentence: Sentence, steering: Steering) -> list[Output] | SyntagmaError:
         """What a search that is over amounts to, best first, or why it found nothing."""

@@ -44,6 +44,9 @@ class SearchOptions(Settings):
     stutter: bool = True
     """Whether a text may say the same words twice in a row; if not, a hypothesis that does is left out as long as there
     is another, unless the source does it too."""
+    coin: bool = True
+    """Whether a text may hold words that the model makes up from pieces; if not, every word is one of those that it has
+    met, which its folder must list (`words.txt`), or of the source."""
     split: bool = False
     """Search a text of several sentences sentence by sentence, and put together what is found; not where something
     steers the search.  For models that were trained on single sentences."""

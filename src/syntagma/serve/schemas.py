@@ -44,6 +44,7 @@ class Options(Request):
     back: float | None = Field(None, ge=0, le=100, description="How much the way back to the source counts there.")
     novel: bool | None = Field(None, description="Leave out an output that only repeats the source.")
     stutter: bool | None = Field(None, description="Allow the same words twice in a row.")
+    coin: bool | None = Field(None, description="Allow words that the model makes up.")
     split: bool | None = Field(None, description="Go through a text sentence by sentence, unless it is steered.")
     prune: float | None = Field(None, ge=0, le=1000, description="Drop what lags behind by so much; 0 drops nothing.")
     max_depth: int | None = Field(None, ge=1, le=DEPTH, description="How deep a tree may grow.")
@@ -64,8 +65,8 @@ class Options(Request):
     def search(self) -> dict[str, Any]:
         """The options that are given, of those that `SearchOptions` has."""
         names = (
-            "beam", "alpha", "score", "rank", "back", "novel", "stutter", "split", "prune", "max_depth", "reward",
-            "diversity", "sample", "temperature", "top_p", "seed",
+            "beam", "alpha", "score", "rank", "back", "novel", "stutter", "coin", "split", "prune", "max_depth",
+            "reward", "diversity", "sample", "temperature", "top_p", "seed",
         )  # fmt: skip
         return {name: value for name in names if (value := getattr(self, name)) is not None}
 
