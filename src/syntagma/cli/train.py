@@ -64,7 +64,17 @@ def train(
 
 def _command() -> str:
     """The command as a model card tells it: without the folders of this machine."""
-    return shlex.join(["syntagma", *(Path(one).name if Path(one).is_absolute() else one for one in sys.argv[1:])])
+    return shlex.join(["syntagma", *map(_without_folders, sys.argv[1:])])
+
+
+def _without_folders(argument: str) -> str:
+    """An argument with the name of what it points at, whether it is a path, `--name=path` or `name=path`.
+
+    >>> [_without_folders(one) for one in ("/home/me/run", "init=/home/me/run", "lr=6e-4", "runs/a")]
+    ['run', 'init=run', 'lr=6e-4', 'runs/a']
+    """
+    name, equals, value = argument.rpartition("=")
+    return name + equals + (Path(value).name if Path(value).is_absolute() else value)
 
 
 def _config(out: Path, file: Path | None, given: dict[str, Any], settings: list[str]) -> TrainConfig:
