@@ -18,6 +18,7 @@ from syntagma.errors import ConfigError, SyntagmaError
 from syntagma.model.storage import save_pretrained
 from syntagma.search import Generator, SearchOptions
 from syntagma.text import Subwords, split
+from syntagma.text.lexicon import Lexicon, words_of
 
 pytest.importorskip("ctranslate2")
 OPTIONS = SearchOptions(max_depth=4, max_tokens=12, beam=5)
@@ -73,10 +74,13 @@ def test_int8_and_the_commands(
     subwords: Subwords, tmp_path: Path, syntagma: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:
     network = random_model(subwords, 1, "concat", whole=True)
-    save_pretrained(tmp_path / "model", network, subwords, "# card\n", about={"search": {"rank": "whole", "back": 0.3}})
+    about = {"search": {"rank": "whole", "back": 0.3, "coin": False}}
+    save_pretrained(tmp_path / "model", network, subwords, "# card\n", about=about, words=Lexicon.of(TEXTS))
     syntagma("export", "--engine", "ctranslate2", "--model", "model", "--out", "fast", "--weights", "int8")
     done = syntagma("generate", "--engine", "ctranslate2", "--model", "fast", "--json", "--beam", "2", TEXTS[0])
-    assert json.loads(done.stdout)["hypotheses"][0]["tree"].startswith("(TOP")
+    best = json.loads(done.stdout)["hypotheses"][0]
+    assert best["tree"].startswith("(TOP")
+    assert words_of(best["text"]) <= set().union(*map(words_of, TEXTS))
     wrong = syntagma("generate", "--engine", "ctranslate2", "--model", "model", TEXTS[0], check=1)
     assert "'model' was not exported for ctranslate2; make a folder for it with `syntagma export" in wrong.stderr
     copied = syntagma("export", "--model", "fast", "--out", "other", check=1)

@@ -145,6 +145,7 @@ def test_info(made: Make) -> None:
     assert len(figures["examples"]) == 2
     assert figures["examples"][0]["levels"][0] == "<T>\t<c> <S>"
     counted = sum(str(pair.tree).count("(NP") for pair in corpus.split("train"))
+    assert list(corpus.split("train").targets()) == [pair.target for pair in corpus.split("train")]
     assert train["labels"]["NP"] == counted
 
 

@@ -109,8 +109,8 @@ def _to_folder(
     options = SearchOptions.from_dict(about["search"])
     text = "\n".join(read_lines(card or folder / "README.md")) + "\n"
     if "backbone" in values:  # which may be adapters whose base is elsewhere
-        if words:
-            raise ConfigError("a backbone takes no list of words", remedy="leave out --words")
+        if words or not options.coin:
+            raise ConfigError("a backbone has no list of words", remedy="leave out --words and coin=false")
         copy_folder(folder, out, text, about, dtype)
         return
     loaded = from_pretrained(folder)

@@ -153,19 +153,17 @@ class Split:
         return sum(self.shards)
 
     def __iter__(self) -> Iterator[Pair]:
-        for number in range(len(self.shards)):
-            with pq.ParquetFile(self.folder / f"pairs-{self.name}-{number:05d}.parquet") as file:
-                for batch in file.iter_batches(batch_size=1000):
-                    for values in batch.to_pylist():
-                        yield self._pair(values)
+        yield from map(self._pair, self._rows())
 
     def targets(self) -> Iterator[str]:
         """The texts to be written, without their trees."""
+        return (join(spaced(values["words"], values["spaces"])) for values in self._rows(["words", "spaces"]))
+
+    def _rows(self, columns: list[str] | None = None) -> Iterator[dict[str, Any]]:
         for number in range(len(self.shards)):
             with pq.ParquetFile(self.folder / f"pairs-{self.name}-{number:05d}.parquet") as file:
-                for batch in file.iter_batches(batch_size=1000, columns=["words", "spaces"]):
-                    for values in batch.to_pylist():
-                        yield join(spaced(values["words"], values["spaces"]))
+                for batch in file.iter_batches(batch_size=1000, columns=columns):
+                    yield from batch.to_pylist()
 
     def pairs(self, indices: Sequence[int]) -> list[Pair]:
         """Some pairs by their numbers; each shard is read as far as it is needed."""

@@ -17,7 +17,7 @@ from syntagma.text.lexicon import Lexicon, letter_runs, open_run, words_of
 from syntagma.text.subwords import Subwords
 
 _LETTERS = re.compile(rb"(?:[a-z]|[\x80-\xbf]|[\xc3-\xdf])*")
-_HALF_A_SIGN = re.compile(rb"(?:\xc2|[\xe0-\xf7][\x80-\xbf]{0,2})\Z")
+_HALF_A_SIGN = re.compile(rb"(?:\xc2|[\xe0-\xef][\x80-\xbf]?|[\xf0-\xf7][\x80-\xbf]{0,2})\Z")
 _MOST_REMEMBERED = 4096
 
 
