@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 import torch
 
-from syntagma.model.config import Architecture, preset
-from syntagma.model.network import Network
+from syntagma.network.config import Architecture, preset
+from syntagma.network.network import Network
 from syntagma.search import Generator, SearchOptions
 from syntagma.text import Subwords, split
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import syntagma
 
 ORDER = [
-    "errors", "files", "config", "hub", "process", "engines", "tree", "levels", "template", "text", "parse", "metrics",
-    "corpus", "model", "convert", "backbone", "search", "train", "distillation", "experiment", "serve", "bench",
-    "cli", "demo", "__main__", "__init__",
+    "errors", "files", "config", "hub", "process", "engines", "tree", "levels", "template", "text",
+    "network", "runtime", "parse", "metrics", "corpus", "convert", "backbone", "search", "train", "distillation",
+    "experiment", "serve", "bench", "cli", "demo", "__main__", "__init__",
 ]  # fmt: skip
 ROOT = Path(syntagma.__file__).parent
 

@@ -26,7 +26,7 @@ from syntagma.files import lines_begun, write_whole
 from syntagma.hub import find_folder, hash_folder
 from syntagma.metrics.base import Segment
 from syntagma.metrics.lexical import ChrF
-from syntagma.model.storage import hash_weights
+from syntagma.network.storage import hash_weights
 from syntagma.search import Generator
 from syntagma.search.generator import BATCH
 from syntagma.search.spread import Found, Work, processes_for, spread

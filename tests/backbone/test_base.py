@@ -18,7 +18,7 @@ from syntagma.backbone.errors import BackboneError
 from syntagma.backbone.storage import from_pretrained, make_backbone, save_backbone
 from syntagma.corpus import Corpus
 from syntagma.errors import ConfigError, SyntagmaError
-from syntagma.model.storage import ModelError
+from syntagma.network.storage import ModelError
 from syntagma.search import Generator
 from syntagma.train import TrainConfig, train
 from syntagma.train.data import DataError

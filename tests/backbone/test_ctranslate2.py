@@ -15,7 +15,7 @@ from syntagma.backbone.ctranslate2 import Translator, export
 from syntagma.backbone.errors import BackboneError
 from syntagma.backbone.storage import from_pretrained, make_backbone
 from syntagma.errors import ConfigError, SyntagmaError
-from syntagma.model.storage import save_pretrained
+from syntagma.network.storage import save_pretrained
 from syntagma.search import Generator, SearchOptions
 from syntagma.text import Subwords, split
 from syntagma.text.lexicon import Lexicon, words_of

@@ -12,7 +12,8 @@ from syntagma.backbone.network import Backbone, Causal
 from syntagma.backbone.storage import make_backbone
 from syntagma.errors import SyntagmaError
 from syntagma.levels import PART, TOP, Label
-from syntagma.model.batch import Example, make_batch, mark_context, pad_rows, stack_contexts
+from syntagma.network.batch import Example, make_batch, pad_rows, stack_contexts
+from syntagma.network.contexts import AnnotatedContext
 from syntagma.search import Generator, SearchOptions
 from syntagma.text.pretrained import PretrainedVocabulary
 from syntagma.text.words import Word
@@ -56,7 +57,7 @@ def test_steps_equal_the_whole(bases: dict[str, Path], kind: str) -> None:
         encoded = network.encode(pad_rows([[*one.source, config.end] for one in some], config.pad))
         rows = [encoded.row(number, len(one.source) + 1) for number, one in enumerate(some)]
         stacked = type(encoded).stack(rows, config.pad)
-        contexts = [[mark_context(context, config)] for one in some for context, _ in one.levels]
+        contexts = [[AnnotatedContext.plain(context, config)] for one in some for context, _ in one.levels]
         # the third row is opened two steps after the others, and then they change places
         state = network.open(stacked, torch.tensor([0, 0]), stack_contexts(contexts[:2], config))
         late = network.open(stacked, torch.tensor([1]), stack_contexts(contexts[2:], config))
@@ -140,7 +141,7 @@ def test_a_causal_model_reads_a_source_once(bases: dict[str, Path], monkeypatch:
 
 
 def test_int8(bases: dict[str, Path]) -> None:
-    from syntagma.model.int8 import quantised
+    from syntagma.network.int8 import quantised
 
     for kind in ("bart", "llama"):
         network, vocabulary = load(bases[kind])

@@ -13,8 +13,8 @@ from backbone.tiny import byte_level, unigram
 from strategies import trees
 from syntagma.errors import InputError, LabelError
 from syntagma.levels import PART, TOP, Label, levels
-from syntagma.model.batch import grow_marks, mark_context
-from syntagma.model.config import ModelConfig
+from syntagma.network.config import ModelConfig
+from syntagma.network.contexts import AnnotatedContext
 from syntagma.text.pretrained import Controls, PretrainedVocabulary
 from syntagma.text.vocabulary import load_vocabulary
 from syntagma.text.words import Word
@@ -102,7 +102,7 @@ def test_an_expanded_context_has_the_ids_of_preparation(kind: str, tree: Tree, d
         assert context == wanted
         if data.draw(st.booleans()):  # the same text in other pieces
             infill = [at for piece in infill for at in _apart(found, piece)]
-        grown = grow_marks(mark_context(context, shape), infill, depth + 1, shape)
+        grown = AnnotatedContext.plain(context, shape).expand(infill, depth + 1, shape)
         context = found.canonical(grown.ids)
     assert context == found.encode_tokens(words) == found.canonical(context)
 

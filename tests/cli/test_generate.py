@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from search_models import TEXTS, random_model
-from syntagma.model.storage import save_pretrained
+from syntagma.network.storage import save_pretrained
 from syntagma.text import Subwords, split
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]

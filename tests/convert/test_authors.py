@@ -11,9 +11,9 @@ import torch
 
 from syntagma.convert.authors import convert, read_checkpoint
 from syntagma.levels import PART, Label
-from syntagma.model.batch import Example, make_batch
-from syntagma.model.network import Network
-from syntagma.model.storage import ModelError, from_pretrained
+from syntagma.network.batch import Example, make_batch
+from syntagma.network.network import Network
+from syntagma.network.storage import ModelError, from_pretrained
 from syntagma.text import Word
 from syntagma.text.authors import AuthorsSubwords
 from syntagma.text.vocabulary import Vocabulary

@@ -8,9 +8,9 @@ import torch
 
 from syntagma.convert.ctranslate2 import to_ctranslate2
 from syntagma.errors import ConfigError
-from syntagma.model.batch import Example, make_batch
-from syntagma.model.config import preset
-from syntagma.model.network import Network
+from syntagma.network.batch import Example, make_batch
+from syntagma.network.config import preset
+from syntagma.network.network import Network
 
 ctranslate2: Any = pytest.importorskip("ctranslate2")
 

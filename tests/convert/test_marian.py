@@ -5,9 +5,9 @@ import torch
 
 from syntagma.convert.marian import to_marian
 from syntagma.errors import ConfigError
-from syntagma.model.batch import Example, make_batch
-from syntagma.model.config import preset
-from syntagma.model.network import Network
+from syntagma.network.batch import Example, make_batch
+from syntagma.network.config import preset
+from syntagma.network.network import Network
 
 
 def test_marian_computes_the_same() -> None:

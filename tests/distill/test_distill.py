@@ -13,7 +13,7 @@ from syntagma.corpus import Corpus, Options, prepare
 from syntagma.corpus.options import Input
 from syntagma.distillation import Teacher, distill
 from syntagma.errors import SyntagmaError
-from syntagma.model.storage import from_pretrained, save_pretrained
+from syntagma.network.storage import from_pretrained, save_pretrained
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 SENTENCES = ["I ate an apple", "He can not go", "She made a mistake", "We like it", "They saw a dog", "You read books"]

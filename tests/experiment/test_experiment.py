@@ -134,7 +134,7 @@ class TestStudies:
 
 
 def test_the_command_makes_outputs_and_a_table(data: Path, tmp_path: Path, syntagma: Run) -> None:
-    from syntagma.model.storage import save_pretrained
+    from syntagma.network.storage import save_pretrained
 
     generator = random_generator(SUBWORDS, beam=2, max_depth=3, max_tokens=8)
     save_pretrained(tmp_path / "model", generator.network, generator.vocabulary, "card")

@@ -10,7 +10,7 @@ from search_models import TEXTS, random_model
 from syntagma.bench.generate import run
 from syntagma.bench.team import Team
 from syntagma.errors import InputError, SyntagmaError
-from syntagma.model.storage import save_pretrained
+from syntagma.network.storage import save_pretrained
 from syntagma.text import Subwords, split
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from search_models import TEXTS, random_model
 from syntagma.errors import ConfigError
-from syntagma.model.config import Architecture
+from syntagma.network.config import Architecture
 from syntagma.search import Generator, SearchOptions
 from syntagma.search.coinage import Coinage
 from syntagma.text import Subwords, split

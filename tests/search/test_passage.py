@@ -9,7 +9,7 @@ import pytest
 
 from search_models import TEXTS, random_model
 from syntagma.levels import MalformedInfill, expand, show
-from syntagma.model.config import Architecture
+from syntagma.network.config import Architecture
 from syntagma.search import Generator, Output, SearchOptions, Steering
 from syntagma.search.passage import Passage, best_together
 from syntagma.text import Subwords, split

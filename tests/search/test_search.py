@@ -15,9 +15,10 @@ from syntagma.convert.authors import convert
 from syntagma.errors import ConfigError, LabelError, SyntagmaError
 from syntagma.hub import bundled
 from syntagma.levels import MalformedInfill, expand, read_tokens, show
-from syntagma.model.batch import Example, grow_marks, make_batch, mark_context, stack_contexts
-from syntagma.model.config import Architecture
-from syntagma.model.network import Network
+from syntagma.network.batch import Example, make_batch, stack_contexts
+from syntagma.network.config import Architecture
+from syntagma.network.contexts import AnnotatedContext
+from syntagma.network.network import Network
 from syntagma.search import Generator, Output, SearchOptions, Steering
 from syntagma.search.beam import Candidate, Hypothesis, Sentence
 from syntagma.search.engine import Engine
@@ -102,7 +103,7 @@ class TestWellFormed:
             labels = chance.choices(config.labels[1:], k=chance.randint(1, 5))
             context = labels + chance.choices(words, k=chance.randint(0, 6))
             chance.shuffle(context)
-            start = Hypothesis(mark_context(context, config), 0.0, chance.choice([0, 1]))
+            start = Hypothesis(AnnotatedContext.plain(context, config), 0.0, chance.choice([0, 1]))
             sentences.append(Sentence(number, tuple(chance.choices(words, k=4)), options, config, start))
         engine = Engine(network, Generator(network, SUBWORDS).grammar, batch=400)
         open_labels = set(config.labels)
@@ -170,7 +171,7 @@ def plain_search(generator: Generator, text: str, options: SearchOptions) -> lis
     """Algorithms 1 and 2 as the paper writes them: one context at a time, nothing shared, nothing pruned."""
     network, config = generator.network, generator.network.config
     encoded = network.encode(torch.tensor([[*generator.vocabulary.encode(text), config.end]]))
-    beam = [(0.0, mark_context([config.labels[0]], config))]
+    beam = [(0.0, AnnotatedContext.plain([config.labels[0]], config))]
     for depth in range(1, options.max_depth + 1):
         pool = {}
         for score, context in beam:
@@ -203,7 +204,7 @@ def plain_search(generator: Generator, text: str, options: SearchOptions) -> lis
                             )
                 inner = sorted(ways, key=lambda way: -way[0])[: options.beam]
             for value, tokens, _ in inner:
-                grown = grow_marks(context, tokens[:-1], depth + 1, config)
+                grown = context.expand(tokens[:-1], depth + 1, config)
                 total = options.alpha * score + (1 - options.alpha) * value
                 key = tuple(grown.ids)
                 if key not in pool or pool[key][0] < total:
@@ -516,7 +517,7 @@ class TestDiversity:
     def test_a_penalty_spreads_the_beam(self) -> None:
         config = random_model(SUBWORDS).config
         rows = {(40, 41, 42): -1.0, (40, 41, 43): -1.1, (50, 51, 52): -1.5, (40, 50, 60): -1.6}
-        ranked = [Hypothesis(mark_context(ids, config), score, 2) for ids, score in rows.items()]
+        ranked = [Hypothesis(AnnotatedContext.plain(ids, config), score, 2) for ids, score in rows.items()]
         kept = {}
         for diversity, groups in ((0.0, 0), (1.0, 0), (1.0, 1)):
             options = SearchOptions(beam=2, diversity=diversity, groups=groups)

@@ -9,8 +9,8 @@ import torch
 
 from search_models import TEXTS, random_model
 from syntagma.cli.generate import _workers
-from syntagma.model.int8 import quantised
-from syntagma.model.storage import save_pretrained
+from syntagma.network.int8 import quantised
+from syntagma.network.storage import save_pretrained
 from syntagma.search import Generator
 from syntagma.search.spread import Work, spread, use_threads_for
 from syntagma.text import Subwords, split

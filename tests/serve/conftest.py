@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from serve_models import SUBWORDS, growing_generator
-from syntagma.model.storage import save_pretrained
+from syntagma.network.storage import save_pretrained
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_play
 
 from studio.running import CHROMIUM, LAUNCH, Service
 from syntagma.convert.authors import convert
-from syntagma.model.storage import save_pretrained
+from syntagma.network.storage import save_pretrained
 
 REQUIRED = "SYNTAGMA_REQUIRE_CHROMIUM"
 expect.set_options(timeout=60_000)  # a busy machine is not a broken page

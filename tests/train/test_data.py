@@ -8,10 +8,10 @@ import torch
 
 from syntagma.corpus import Corpus
 from syntagma.errors import ConfigError
-from syntagma.model.batch import Example, make_batch
-from syntagma.model.config import ModelConfig
-from syntagma.model.network import Network
-from syntagma.model.storage import from_pretrained
+from syntagma.network.batch import Example, make_batch
+from syntagma.network.config import ModelConfig
+from syntagma.network.network import Network
+from syntagma.network.storage import from_pretrained
 from syntagma.train import TrainConfig, train
 from syntagma.train.data import Data, DataError, Levels, Position, keep_levels, walk
 from syntagma.train.material import gather

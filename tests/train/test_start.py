@@ -9,9 +9,9 @@ import torch
 
 from syntagma.corpus import Corpus
 from syntagma.errors import ConfigError
-from syntagma.model.batch import Example, make_batch
-from syntagma.model.network import Network
-from syntagma.model.storage import from_pretrained
+from syntagma.network.batch import Example, make_batch
+from syntagma.network.network import Network
+from syntagma.network.storage import from_pretrained
 from syntagma.train import TrainConfig, train
 from syntagma.train.data import Data
 from syntagma.train.start import settled, starting_network

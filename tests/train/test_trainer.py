@@ -13,9 +13,9 @@ from safetensors.torch import load_file
 from syntagma.bench.train import run as bench
 from syntagma.corpus import Corpus
 from syntagma.errors import ConfigError, MissingExtra
-from syntagma.model.batch import Example, make_batch, whole_level
-from syntagma.model.network import Loss, Network
-from syntagma.model.storage import from_pretrained
+from syntagma.network.batch import Example, make_batch, whole_level
+from syntagma.network.network import Loss, Network
+from syntagma.network.storage import from_pretrained
 from syntagma.search import Generator
 from syntagma.template import Template
 from syntagma.train import TrainConfig, Validation, train

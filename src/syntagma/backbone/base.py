@@ -20,8 +20,8 @@ from syntagma.backbone.errors import BackboneError
 from syntagma.backbone.sentencepieces import read_sentencepiece
 from syntagma.errors import MissingExtra, Place
 from syntagma.levels import TOP
-from syntagma.model.config import Architecture, ModelConfig
-from syntagma.model.storage import hash_weights
+from syntagma.network.config import Architecture, ModelConfig
+from syntagma.network.storage import hash_weights
 from syntagma.text.pretrained import Controls, PretrainedVocabulary
 
 Kind = Literal["encoder-decoder", "causal"]

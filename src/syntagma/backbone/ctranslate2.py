@@ -25,11 +25,11 @@ from syntagma.backbone.state import EncodedIds
 from syntagma.convert.ctranslate2 import Weights, register_ids, to_ctranslate2
 from syntagma.errors import ConfigError, MissingExtra
 from syntagma.files import make_whole, write_whole
-from syntagma.model.batch import Batch, Contexts
-from syntagma.model.config import ModelConfig
-from syntagma.model.interface import begin_in_two_steps
-from syntagma.model.network import Loss, Network, Scores
-from syntagma.model.storage import FORMAT, WORDS
+from syntagma.network.batch import Batch, Contexts
+from syntagma.network.config import ModelConfig
+from syntagma.network.interface import begin_in_two_steps
+from syntagma.network.network import Loss, Network, Scores
+from syntagma.network.storage import FORMAT, WORDS
 from syntagma.text.lexicon import Lexicon
 from syntagma.text.pretrained import PretrainedVocabulary
 from syntagma.text.vocabulary import Vocabulary

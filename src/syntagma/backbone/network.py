@@ -18,10 +18,10 @@ from torch.nn import functional as F
 
 from syntagma.backbone.errors import BackboneError
 from syntagma.backbone.state import CachedState, EncodedCache, EncodedIds, compact, from_cache, to_cache
-from syntagma.model.batch import Batch, Contexts
-from syntagma.model.config import ModelConfig
-from syntagma.model.interface import begin_in_two_steps
-from syntagma.model.network import Loss, Scores, join_source
+from syntagma.network.batch import Batch, Contexts
+from syntagma.network.config import ModelConfig
+from syntagma.network.interface import begin_in_two_steps
+from syntagma.network.network import Loss, Scores, join_source
 from syntagma.text.pretrained import PretrainedVocabulary
 
 

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from syntagma.model.layers import Memory
-from syntagma.model.state import join_memories, join_padded
+from syntagma.network.layers import Memory
+from syntagma.network.state import join_memories, join_padded
 
 Memories = tuple[Memory, ...]
 """Keys and values [N, H, L, D] of each layer."""

@@ -18,10 +18,10 @@ from syntagma.backbone.network import Backbone, Causal, EncoderDecoder
 from syntagma.config import read_mapping
 from syntagma.errors import Place
 from syntagma.hub import find_folder
-from syntagma.model import storage
-from syntagma.model.config import Architecture, ModelConfig
-from syntagma.model.interface import Learns
-from syntagma.model.storage import Pretrained
+from syntagma.network import storage
+from syntagma.network.config import Architecture, ModelConfig
+from syntagma.network.interface import Learns
+from syntagma.network.storage import Pretrained
 from syntagma.text.pretrained import PretrainedVocabulary
 from syntagma.text.vocabulary import Vocabulary, load_vocabulary
 

@@ -50,7 +50,7 @@ def _hugging_face(seq2seq: Any, rows: list[list[int]]) -> Engine:
     import torch
 
     from syntagma.convert.marian import to_marian
-    from syntagma.model.batch import pad_rows
+    from syntagma.network.batch import pad_rows
 
     config = seq2seq.network.config
     marian = to_marian(seq2seq.network)

@@ -148,9 +148,9 @@ def make_loss(preset_name: str, examples: Triplets) -> Callable[[], float]:
     """The loss of some sentences without dropout."""
     import torch
 
-    from syntagma.model.batch import Example, make_batch
-    from syntagma.model.config import preset
-    from syntagma.model.network import Network
+    from syntagma.network.batch import Example, make_batch
+    from syntagma.network.config import preset
+    from syntagma.network.network import Network
 
     torch.manual_seed(1)
     network = Network(preset(preset_name, VOCABULARY, labels=_labels())).eval()
@@ -166,9 +166,9 @@ def make_step(preset_name: str, examples: Triplets, precision: Precision = "fp32
     """A whole training step over some sentences."""
     import torch
 
-    from syntagma.model.batch import Batch, Example, make_batch
-    from syntagma.model.config import preset
-    from syntagma.model.network import Network
+    from syntagma.network.batch import Batch, Example, make_batch
+    from syntagma.network.config import preset
+    from syntagma.network.network import Network
     from syntagma.train.config import TrainConfig
     from syntagma.train.data import Position
     from syntagma.train.engine import Engine

@@ -24,7 +24,7 @@ def convert(
     """Turn a checkpoint of the paper's authors into a model folder; nothing in it is executed."""
     from syntagma.convert.authors import convert as run
     from syntagma.errors import InputError, Place
-    from syntagma.model.storage import save_pretrained
+    from syntagma.network.storage import save_pretrained
 
     if out.exists():
         raise InputError("it exists already", Place(str(out)), "give a new folder")

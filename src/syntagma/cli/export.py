@@ -96,7 +96,7 @@ def _to_folder(
     from syntagma.errors import ConfigError
     from syntagma.files import read_lines
     from syntagma.hub import find_folder
-    from syntagma.model.storage import copy_folder, from_pretrained, save_pretrained
+    from syntagma.network.storage import copy_folder, from_pretrained, save_pretrained
     from syntagma.search.options import SearchOptions
     from syntagma.text.lexicon import Lexicon
 

@@ -14,9 +14,9 @@ import torch
 from torch import Tensor
 
 from syntagma.errors import Place
-from syntagma.model.config import ModelConfig
-from syntagma.model.network import Network
-from syntagma.model.storage import ModelError, check_weights
+from syntagma.network.config import ModelConfig
+from syntagma.network.network import Network
+from syntagma.network.storage import ModelError, check_weights
 from syntagma.text.authors import AuthorsSubwords
 
 _INERT = (

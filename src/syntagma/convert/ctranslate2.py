@@ -13,9 +13,9 @@ import torch
 from torch import nn
 
 from syntagma.errors import ConfigError, MissingExtra
-from syntagma.model.config import ModelConfig
-from syntagma.model.layers import AttentionBlock, EncoderLayer, FeedForwardBlock
-from syntagma.model.network import Network
+from syntagma.network.config import ModelConfig
+from syntagma.network.layers import AttentionBlock, EncoderLayer, FeedForwardBlock
+from syntagma.network.network import Network
 
 Weights = Literal["float32", "int8"]
 

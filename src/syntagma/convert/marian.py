@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from syntagma.errors import ConfigError
-from syntagma.model.network import Network
+from syntagma.network.network import Network
 
 
 def to_marian(network: Network) -> Any:

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from syntagma.model.batch import Marked, grow_marks, mark_context
-from syntagma.model.config import ModelConfig
-from syntagma.model.network import Encoded
+from syntagma.network.config import ModelConfig
+from syntagma.network.contexts import AnnotatedContext
+from syntagma.network.network import Encoded
 from syntagma.search.coinage import Spelling
 from syntagma.search.options import SearchOptions
 from syntagma.search.wishes import Wishes, bank
@@ -25,7 +25,7 @@ Ids = tuple[int, ...]
 class Hypothesis:
     """A context in a beam, with its score and how it came about."""
 
-    context: Marked
+    context: AnnotatedContext
     score: float
     depth: int
     parent: Hypothesis | None = None
@@ -157,10 +157,10 @@ class Sentence:
         """Whether a label is among the tokens."""
         return not self._labels.isdisjoint(tokens)
 
-    def expanded(self, hypothesis: Hypothesis, infill: Sequence[int]) -> Marked:
+    def expanded(self, hypothesis: Hypothesis, infill: Sequence[int]) -> AnnotatedContext:
         """The context that an infill makes of a hypothesis's."""
-        context = grow_marks(hypothesis.context, infill, hypothesis.depth + 1, self.config)
-        return context if self.canonical is None else mark_context(self.canonical(context.ids), self.config)
+        context = hypothesis.context.expand(infill, hypothesis.depth + 1, self.config)
+        return context if self.canonical is None else AnnotatedContext.plain(self.canonical(context.ids), self.config)
 
     def open_labels(self, hypothesis: Hypothesis) -> int:
         """How many labels of a context are open."""
@@ -352,7 +352,7 @@ class Sentence:
             if not self.config.guided:
                 marks = [0] * len(found.tokens)
                 yield Hypothesis(
-                    Marked(list(found.tokens), marks, marks, marks),
+                    AnnotatedContext(list(found.tokens), marks, marks, marks),
                     found.score,
                     depth,
                     job.hypothesis,

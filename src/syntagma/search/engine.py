@@ -15,9 +15,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from syntagma.model.batch import Example, check_lengths, make_batch, pad_rows, stack_contexts, whole_level
-from syntagma.model.interface import Decodes, Learns, State
-from syntagma.model.network import Scores
+from syntagma.network.batch import Example, make_batch, pad_rows, stack_contexts, whole_level
+from syntagma.network.contexts import check_lengths
+from syntagma.network.interface import Decodes, Learns, State
+from syntagma.network.network import Scores
 from syntagma.search.beam import Job, Sentence
 from syntagma.search.grammar import IMPOSSIBLE, BracketPlace, Grammar, Place
 from syntagma.search.inner import Group, Row, Way

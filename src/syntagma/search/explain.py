@@ -17,8 +17,8 @@ import torch
 
 from syntagma.errors import ConfigError
 from syntagma.levels import MalformedInfill, is_label, show, split_infill
-from syntagma.model.batch import Example, make_batch, stack_contexts
-from syntagma.model.config import ModelConfig
+from syntagma.network.batch import Example, make_batch, stack_contexts
+from syntagma.network.config import ModelConfig
 from syntagma.search.beam import Hypothesis, Sentence
 from syntagma.search.engine import Engine
 from syntagma.search.generator import Generator, Steering

@@ -18,8 +18,8 @@ from typing import Any, Literal
 from syntagma.backbone.storage import from_pretrained
 from syntagma.errors import ConfigError, SyntagmaError
 from syntagma.levels import TOP, Label, Tokens, is_label, read_tokens
-from syntagma.model.batch import mark_context
-from syntagma.model.interface import Learns
+from syntagma.network.contexts import AnnotatedContext
+from syntagma.network.interface import Learns
 from syntagma.search.beam import Hypothesis, Matcher, Sentence
 from syntagma.search.coinage import Coinage
 from syntagma.search.engine import Engine
@@ -81,7 +81,7 @@ class Generator:
         model = from_pretrained(name)
         network = model.network
         if int8:
-            from syntagma.model.int8 import quantised
+            from syntagma.network.int8 import quantised
 
             network = quantised(network)
         defaults = SearchOptions.from_dict(model.about.get("search", {}))
@@ -240,7 +240,7 @@ class Generator:
         repeating = None if may_stutter else partial(stutters, vocabulary=self.vocabulary)
         spelling = None if options.coin else self._coinage.beside(text, *self._asked(steering))
         if not config.guided:
-            empty = Hypothesis(mark_context([], config), 0.0, 1)
+            empty = Hypothesis(AnnotatedContext.plain([], config), 0.0, 1)
             return Sentence(
                 number, source, options, config, empty, wishes=steering.wishes, stutters=repeating, spelling=spelling
             )
@@ -251,7 +251,7 @@ class Generator:
                 guide = steering.template.guide()
             else:
                 matches = self._matcher(steering.template)
-        context = mark_context(self.vocabulary.encode_tokens(steering.start), config)
+        context = AnnotatedContext.plain(self.vocabulary.encode_tokens(steering.start), config)
         start = Hypothesis(context, 0.0, 1, guide=guide)
         canonical = getattr(self.vocabulary, "canonical", None)
         return Sentence(

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from syntagma.levels import PART, Label
-from syntagma.model.config import ModelConfig
+from syntagma.network.config import ModelConfig
 from syntagma.template import Guide
 from syntagma.text.vocabulary import Vocabulary
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from syntagma.errors import ConfigError
 from syntagma.levels import Tokens, is_label, show
-from syntagma.model.batch import mark_context
+from syntagma.network.contexts import AnnotatedContext
 from syntagma.search.beam import Hypothesis, Sentence
 from syntagma.search.engine import Engine
 from syntagma.search.options import SearchOptions
@@ -173,7 +173,7 @@ class Growth:
 def with_context(generator: Generator, old: Hypothesis, context: str) -> Hypothesis:
     """A hypothesis with a context of the user's in the place of its own; its score stays."""
     ids = generator.vocabulary.encode_tokens(generator.read_context(context))
-    marked = mark_context(ids, generator.network.config)
+    marked = AnnotatedContext.plain(ids, generator.network.config)
     return Hypothesis(marked, old.score, old.depth, old, edited=True, sample=old.sample)
 
 

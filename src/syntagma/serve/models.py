@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from syntagma.config import read_mapping
 from syntagma.errors import ConfigError, SyntagmaError
 from syntagma.hub import bundled, find_folder
-from syntagma.model.config import ModelConfig
+from syntagma.network.config import ModelConfig
 from syntagma.parse import Parser
 from syntagma.search import Generator
 from syntagma.serve import schemas

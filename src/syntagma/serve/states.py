@@ -15,8 +15,8 @@ from typing import Any
 
 from syntagma.errors import SyntagmaError
 from syntagma.levels import MalformedInfill, expand
-from syntagma.model.batch import mark_context
-from syntagma.model.config import ModelConfig
+from syntagma.network.config import ModelConfig
+from syntagma.network.contexts import AnnotatedContext
 from syntagma.search.beam import Hypothesis, Sentence, fits
 
 VERSION = 1
@@ -64,7 +64,7 @@ def read_state(text: str, model: str, sentence: Sentence) -> Hypothesis:
         raise StateError("is of another model")
     if type(sample) is not int or not 0 <= sample < 1000 or not isinstance(steps, list) or len(steps) > _MOST_STEPS:
         raise StateError("cannot be read")
-    found = Hypothesis(mark_context(_ids(start, config), config), 0.0, 1, sample=sample)
+    found = Hypothesis(AnnotatedContext.plain(_ids(start, config), config), 0.0, 1, sample=sample)
     for step in steps:
         if not fits(found.context.ids, config, sentence.source):
             raise StateError("does not fit the model")
@@ -75,7 +75,7 @@ def read_state(text: str, model: str, sentence: Sentence) -> Hypothesis:
 def _step(before: Hypothesis, step: Any, sentence: Sentence) -> Hypothesis:
     config = sentence.config
     if isinstance(step, list) and len(step) == 1:
-        context = mark_context(_ids(step[0], config), config)
+        context = AnnotatedContext.plain(_ids(step[0], config), config)
         return Hypothesis(context, before.score, before.depth, before, edited=True, sample=before.sample)
     if not isinstance(step, list) or len(step) != 4 or type(step[3]) is not int or not 0 <= step[3] < 4:
         raise StateError("cannot be read")

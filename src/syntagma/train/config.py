@@ -13,7 +13,7 @@ from typing import Any, Literal, Self
 
 from syntagma.config import Settings
 from syntagma.errors import ConfigError
-from syntagma.model.config import PRESETS, Architecture, ModelConfig, preset
+from syntagma.network.config import PRESETS, Architecture, ModelConfig, preset
 from syntagma.text.subwords import Subwords
 
 _FROM_CORPUS = ("vocabulary", "architecture", "labels", "pad", "start", "end", "sep", "part")

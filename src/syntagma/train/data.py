@@ -19,8 +19,8 @@ from syntagma.corpus.batches import Batches
 from syntagma.corpus.store import Corpus, Counts, Lengths
 from syntagma.corpus.store import Example as Stored
 from syntagma.errors import ConfigError, Place, SyntagmaError
-from syntagma.model.batch import Batch, Contexts, Example, make_batch, whole_level
-from syntagma.model.config import ModelConfig
+from syntagma.network.batch import Batch, Contexts, Example, make_batch, whole_level
+from syntagma.network.config import ModelConfig
 
 
 class DataError(SyntagmaError):
@@ -151,7 +151,14 @@ def keep_levels(batch: Batch, kept: Sequence[Sequence[bool]], pad: int) -> Batch
     )
     contexts = batch.contexts
     if contexts is not None:
-        columns = (contexts.ids, contexts.level, contexts.place, contexts.slot, contexts.parent, contexts.birth)
+        columns = (
+            contexts.ids,
+            contexts.level,
+            contexts.place,
+            contexts.label_index,
+            contexts.parent,
+            contexts.depth_added,
+        )
         contexts = Contexts(*_compact(table, contexts.level, columns, (pad, 0, 0, 0, 0, 0)))
     return Batch(batch.source, contexts, inputs, targets, level, place, slot)
 

@@ -17,8 +17,8 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from syntagma.errors import ConfigError, MissingExtra
-from syntagma.model.batch import Batch
-from syntagma.model.interface import Learns
+from syntagma.network.batch import Batch
+from syntagma.network.interface import Learns
 from syntagma.train.config import TrainConfig
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from torch import Tensor
 
 from syntagma import __version__
 from syntagma.corpus.store import Corpus
-from syntagma.model.network import Network
-from syntagma.model.storage import save_pretrained
+from syntagma.network.network import Network
+from syntagma.network.storage import save_pretrained
 from syntagma.train.average import average
 from syntagma.train.checkpoint import CheckpointError, disk_errors
 from syntagma.train.log import duration

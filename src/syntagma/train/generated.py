@@ -7,7 +7,7 @@ from typing import Literal
 
 from syntagma.corpus.store import Split
 from syntagma.metrics import Bleu, IBleu, Metric, Segment, SelfBleu
-from syntagma.model.interface import Learns
+from syntagma.network.interface import Learns
 from syntagma.search import Generator, SearchOptions
 from syntagma.text import split
 from syntagma.text.vocabulary import Vocabulary

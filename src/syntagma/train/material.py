@@ -15,7 +15,7 @@ import torch
 
 from syntagma.corpus.store import Corpus, Split
 from syntagma.errors import Place
-from syntagma.model.interface import Learns
+from syntagma.network.interface import Learns
 from syntagma.text.vocabulary import Vocabulary
 from syntagma.train.config import TrainConfig
 from syntagma.train.data import DataError, Examples

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
-from syntagma.model.network import Network
+from syntagma.network.network import Network
 
 SOURCE, CONTEXT, DECODING, OUTPUT = "source encoding", "context encoding", "decoding", "output layer"
 OPTIMISER, DATA, OTHER = "optimiser", "data", "other"

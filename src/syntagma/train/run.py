@@ -19,7 +19,7 @@ from typing import Any, Literal
 from syntagma.config import read_mapping
 from syntagma.corpus.store import Corpus
 from syntagma.errors import ConfigError, Place
-from syntagma.model.network import Network
+from syntagma.network.network import Network
 from syntagma.text.vocabulary import Vocabulary
 from syntagma.train.checkpoint import sweep
 from syntagma.train.config import TrainConfig

@@ -15,15 +15,15 @@ from torch import Tensor, nn
 
 from syntagma.corpus.store import Corpus
 from syntagma.errors import ConfigError, Place
-from syntagma.model.config import ModelConfig
-from syntagma.model.layers import AttentionBlock, FeedForwardBlock
-from syntagma.model.network import Network
+from syntagma.network.config import ModelConfig
+from syntagma.network.layers import AttentionBlock, FeedForwardBlock
+from syntagma.network.network import Network
 from syntagma.text.subwords import Subwords
 from syntagma.train.config import TrainConfig
 from syntagma.train.data import check_vocabulary
 
 if TYPE_CHECKING:
-    from syntagma.model.storage import Pretrained
+    from syntagma.network.storage import Pretrained
 
 _LAYERS = ("source_layers", "context_layers", "decoder_layers")
 
@@ -34,7 +34,7 @@ def settled(config: TrainConfig) -> TrainConfig:
         return config
     if config.init is None:
         return replace(config, architecture=config.usual_architecture)
-    from syntagma.model.storage import from_pretrained
+    from syntagma.network.storage import from_pretrained
 
     return replace(config, architecture=from_pretrained(config.init).config.architecture)
 
@@ -43,7 +43,7 @@ def starting_network(config: TrainConfig, corpus: Corpus) -> Network:
     """The network of a run before its first step."""
     if config.init is None:
         return Network(config.network(corpus.subwords))
-    from syntagma.model.storage import from_pretrained
+    from syntagma.network.storage import from_pretrained
 
     start = from_pretrained(config.init)
     network = Network(_shape(config, start.config, corpus.subwords))

@@ -16,8 +16,8 @@ import torch
 from torch import Tensor
 
 from syntagma.errors import SyntagmaError
-from syntagma.model.batch import Batch
-from syntagma.model.interface import Learns
+from syntagma.network.batch import Batch
+from syntagma.network.interface import Learns
 from syntagma.train.config import TrainConfig
 from syntagma.train.data import Levels, Position, share
 from syntagma.train.engine import Engine

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import torch
 
-from syntagma.model.interface import Learns
+from syntagma.network.interface import Learns
 from syntagma.train.data import Data, share
 from syntagma.train.engine import Engine
 

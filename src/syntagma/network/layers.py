@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from syntagma.model.config import ModelConfig
+from syntagma.network.config import ModelConfig
 
 FORBIDDEN = -1e9
 

@@ -9,10 +9,10 @@ from safetensors.torch import load_file, save_file
 
 from syntagma.errors import ConfigError, InputError
 from syntagma.hub import NotFound, bundled
-from syntagma.model.batch import Example, make_batch
-from syntagma.model.config import preset
-from syntagma.model.network import Network
-from syntagma.model.storage import ModelError, from_pretrained, save_pretrained
+from syntagma.network.batch import Example, make_batch
+from syntagma.network.config import preset
+from syntagma.network.network import Network
+from syntagma.network.storage import ModelError, from_pretrained, save_pretrained
 from syntagma.text import Subwords, split
 
 BATCH = [Example([20, 21], [([5], [4, 6, 30])])]

@@ -10,7 +10,7 @@ import warnings
 
 from torch import nn
 
-from syntagma.model.interface import Learns
+from syntagma.network.interface import Learns
 
 
 def quantised(network: Learns) -> Learns:

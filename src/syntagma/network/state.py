@@ -16,8 +16,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from syntagma.model.config import ModelConfig
-from syntagma.model.layers import FORBIDDEN, Memory
+from syntagma.network.config import ModelConfig
+from syntagma.network.layers import FORBIDDEN, Memory
 
 _GROWTH = 4
 _FULL_ENOUGH = 0.7

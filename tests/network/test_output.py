@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from syntagma.model import output
-from syntagma.model.output import write
+from syntagma.network import output
+from syntagma.network.output import write
 
 
 def plainly(hidden: Tensor, weight: Tensor, targets: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -8,12 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from syntagma.errors import ConfigError
-from syntagma.model.batch import Example, TooLong, make_batch, mark_context, mark_levels, stack_contexts
-from syntagma.model.config import Architecture, ModelConfig, preset
-from syntagma.model.int8 import quantised
-from syntagma.model.interface import begin_in_two_steps
-from syntagma.model.network import Network
-from syntagma.model.state import DecoderState
+from syntagma.network.batch import Example, annotate_levels, make_batch, stack_contexts
+from syntagma.network.config import Architecture, ModelConfig, preset
+from syntagma.network.contexts import AnnotatedContext, TooLong
+from syntagma.network.int8 import quantised
+from syntagma.network.interface import begin_in_two_steps
+from syntagma.network.network import Network
+from syntagma.network.state import DecoderState
 
 T, S, NP, VP, PP = LABELS = (5, 6, 7, 8, 9)
 PART = 4
@@ -62,7 +63,7 @@ def stepwise(net: Network, one: Example) -> list[float]:
     """The log-probability of each infill token, taken one step at a time."""
     scores = []
     encoded = net.encode(torch.tensor([[*one.source, net.config.end]]))
-    for marked, (_, infill) in zip(mark_levels(one.levels, net.config), one.levels, strict=True):
+    for marked, (_, infill) in zip(annotate_levels(one.levels, net.config), one.levels, strict=True):
         state = net.open(encoded, torch.tensor([0]), stack_contexts([[marked]], net.config))
         before = net.config.start
         for token in [*infill, net.config.end]:
@@ -138,7 +139,7 @@ class TestScores:
         batch = make_batch([example(1), example(2)], net.config)
         with torch.inference_mode():
             encoded = net.encode(batch.source)
-            contexts = stack_contexts([[mark_context([T], net.config)]] * 2, net.config)
+            contexts = stack_contexts([[AnnotatedContext.plain([T], net.config)]] * 2, net.config)
             state = net.open(encoded, torch.tensor([0, 1]), contexts)
             assert torch.allclose(
                 net.step(state, torch.tensor([2, 2])).log_probabilities().exp().sum(-1), torch.ones(2), atol=1e-5
@@ -169,7 +170,7 @@ class TestState:
     def rows(self, net: Network, seeds: list[int]) -> tuple[DecoderState, torch.Tensor]:
         examples = [example(seed) for seed in seeds]
         batch = make_batch(examples, net.config)
-        contexts = stack_contexts([mark_levels(one.levels, net.config)[-1:] for one in examples], net.config)
+        contexts = stack_contexts([annotate_levels(one.levels, net.config)[-1:] for one in examples], net.config)
         state = net.open(net.encode(batch.source), torch.arange(len(seeds)), contexts)
         return state, torch.full((len(seeds),), net.config.start)
 

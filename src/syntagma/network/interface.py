@@ -13,9 +13,9 @@ from typing import Any, Protocol, Self
 import torch
 from torch import Tensor, nn
 
-from syntagma.model.batch import Batch, Contexts
-from syntagma.model.config import ModelConfig
-from syntagma.model.network import Loss, Scores
+from syntagma.network.batch import Batch, Contexts
+from syntagma.network.config import ModelConfig
+from syntagma.network.network import Loss, Scores
 
 
 class Sources(Protocol):

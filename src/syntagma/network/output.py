@@ -13,8 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from syntagma.model.layers import FORBIDDEN
-from syntagma.model.state import Shelf
+from syntagma.network.layers import FORBIDDEN
+from syntagma.network.state import Shelf
 
 _ROOM = 1 << 21
 """Scores that a processor has at hand at a time; 256 rows of 8,000 tokens take 8 MB."""

@@ -23,9 +23,9 @@ from syntagma.config import read_mapping
 from syntagma.errors import Place, SyntagmaError
 from syntagma.files import write_whole
 from syntagma.hub import find_folder
-from syntagma.model.config import ModelConfig
-from syntagma.model.interface import Learns
-from syntagma.model.network import Network
+from syntagma.network.config import ModelConfig
+from syntagma.network.interface import Learns
+from syntagma.network.network import Network
 from syntagma.text.lexicon import Lexicon
 from syntagma.text.vocabulary import Vocabulary, load_vocabulary
 

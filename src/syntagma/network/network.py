@@ -15,11 +15,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from syntagma.model.batch import Batch, Contexts
-from syntagma.model.config import ModelConfig
-from syntagma.model.layers import FORBIDDEN, AttentionBlock, DecoderLayer, Encoder, Memory, Positions
-from syntagma.model.output import CopyHead, Written, following, write
-from syntagma.model.state import DecoderState, Shelf, join_memories, join_padded
+from syntagma.network.batch import Batch, Contexts
+from syntagma.network.config import ModelConfig
+from syntagma.network.layers import FORBIDDEN, AttentionBlock, DecoderLayer, Encoder, Memory, Positions
+from syntagma.network.output import CopyHead, Written, following, write
+from syntagma.network.state import DecoderState, Shelf, join_memories, join_padded
 
 
 class Loss(NamedTuple):
@@ -264,9 +264,9 @@ class Network(nn.Module):
         """States [B, C, W] of contexts; each token sees its own level only."""
         states = self.embedding(contexts.ids) * self.config.width**0.5 + self.positions(contexts.place)
         if self.slot is not None:
-            states = states + self.slot(contexts.slot)
+            states = states + self.slot(contexts.label_index)
         if self.parent is not None and self.birth is not None:
-            states = states + self.parent(contexts.parent) + self.birth(contexts.birth)
+            states = states + self.parent(contexts.parent) + self.birth(contexts.depth_added)
         states = F.dropout(states, self.config.dropout, self.training)
         mask = _additive(contexts.level[:, None, :, None] == contexts.level[:, None, None, :])
         encoder = self.context_encoder if self.context_encoder is not None else self.source_encoder

@@ -82,6 +82,11 @@ class ModelConfig(Settings):
             raise ConfigError(f"{self.architecture} writes nothing but whole texts", remedy="leave whole out")
 
     @property
+    def controls(self) -> tuple[int, ...]:
+        """The control tokens that a decoder may write: the labels, `<c>` and the end, in this order."""
+        return (*self.labels, self.part, self.end)
+
+    @property
     def guided(self) -> bool:
         """Whether the model fills contexts, rather than writing its target in one go."""
         return self.architecture in ("extra-encoder", "extra-attention", "concat")
