@@ -17,8 +17,7 @@ import json
 import os
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,23 +33,10 @@ from syntagma.corpus.options import SPLITS, Options
 from syntagma.corpus.readers import check_inputs, format_of
 from syntagma.corpus.shards import Drawn, Sharding, ShardJob, chunk_path, draw_splits, plan_shards, spaced
 from syntagma.corpus.store import FORMAT, Corpus
-from syntagma.engines import run, session
+from syntagma.engines import Progress, Watch, run, session
 from syntagma.errors import ConfigError, InputError, Place
 from syntagma.files import write_whole
 from syntagma.text import Subwords, Word, split
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far a run is: the stage, what is done of it, of how much (None: unknown), and what earlier runs had done."""
-
-    stage: str
-    done: float
-    total: float | None
-    before: float = 0
-
-
-Watch = Callable[[Progress], None]
 
 
 def prepare(
