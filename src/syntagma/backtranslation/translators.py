@@ -97,12 +97,20 @@ class Ctranslate2Translator:
             choice = {"beam_size": 1, "sampling_topk": decoding.top_k, "sampling_temperature": decoding.temperature}
         else:
             choice = {"beam_size": decoding.width}
-        results = self._translator.translate_batch(
-            sources,
-            num_hypotheses=decoding.candidates,
-            max_decoding_length=int(ratio * max(map(len, sources))) + more,
-            **choice,
-        )
+        try:
+            results = self._translator.translate_batch(
+                sources,
+                num_hypotheses=decoding.candidates,
+                max_decoding_length=int(ratio * max(map(len, sources))) + more,
+                **choice,
+            )
+        except RuntimeError as error:
+            if "position" not in str(error):
+                raise
+            if len(sources) == 1:  # longer than the model can read or write: it has no translation
+                return [[]]
+            half = len(sources) // 2
+            return self._translate_batch(sources[:half], decoding) + self._translate_batch(sources[half:], decoding)
         return [list(dict.fromkeys(map(join_pieces, result.hypotheses))) for result in results]
 
 
