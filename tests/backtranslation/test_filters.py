@@ -29,6 +29,7 @@ REFUSED = [
     ("quotes", "He said no.", "He (the man said no."),
     ("copy", "He's sure he won't go.", "He is sure he will not go!"),
     ("copy", "The moon's out.", "the moon is out."),
+    ("copy", "It's for those people.", "That is for these people."),
     ("overlap", "He went to the old house today.", "Today he went to the old house."),
     ("loop", "He went home.", "He went went home."),
     ("loop", "They like cats and dogs.", "They like cats and cats."),

@@ -145,9 +145,9 @@ def refuse_quotes(pair: PairToJudge, limits: Limits) -> str | None:
 
 
 def refuse_copy(pair: PairToJudge, limits: Limits) -> str | None:
-    """The same words in the same order, contractions and punctuation aside."""
-    same = plain_words(pair.source) == plain_words(pair.paraphrase)
-    return "only contractions, case or punctuation differ" if same else None
+    """The same words in the same order; contractions and punctuation, `this`, `that` and `it` make no difference."""
+    ours, theirs = ([_DEMONSTRATIVES.get(word, word) for word in plain_words(text)] for text in _sides(pair))
+    return "only contractions, punctuation or demonstratives differ" if ours == theirs else None
 
 
 def refuse_overlap(pair: PairToJudge, limits: Limits) -> str | None:
@@ -283,6 +283,7 @@ _SOFTENERS = frozenset(
         "refuses refused deny denies denied forbidden impossible stop stopped avoid avoided absent except only least",
     )
 )
+_DEMONSTRATIVES = {"that": "this", "it": "this", "these": "this", "those": "this"}
 _NEGATIVE_PREFIX = re.compile(r"(un|dis|imp)\w{4}")
 _PERSONS = {
     word: group.split()[0]
