@@ -78,7 +78,7 @@ def test_what_is_kept_and_what_is_not(told: Fakes, text: Path, tmp_path: Path) -
         "rows": 6, "rows_rejected": 3, "sentences": 3, "candidates": 7, "candidates_rejected": 5, "kept": 2,
     }  # fmt: skip
     assert about["mean_overlap"] == 0.3643
-    assert about["kept"] == {"mail": 2}
+    assert about["origins"] == {"mail": 2}
     assert Counter(line["reason"] for line in rejects(tmp_path / "out")) == Counter(
         about["rows_rejected"] | about["candidates_rejected"]
     )

@@ -46,7 +46,7 @@ def test_text_from_files_arguments_and_standard_input(
     about = json.loads(result.stdout)
     lines = [line.split("\t") for line in (tmp_path / "file" / "pairs.tsv").read_text().splitlines()]
     assert about["counts"]["rows"] == 60
-    assert len(lines) == about["counts"]["kept"] == about["kept"]["news"] > 0
+    assert len(lines) == about["counts"]["kept"] == about["origins"]["news"] > 0
     assert about["counts"]["candidates"] == about["counts"]["kept"] + about["counts"]["candidates_rejected"]
     assert {about["models"][name]["kind"] for name in ("there", "back")} == {"marian", "ctranslate2"}
     assert {len(line) for line in lines} == {5}

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
 
 from syntagma.backtranslation.translators import Decoding, kind_of, open_folder
-from syntagma.errors import InputError
+from syntagma.errors import InputError, MissingExtra
 
 TEXTS = ["Ich sah den Fisch.", "du", "", "der Hund fraß ein Haus und wer weiß es?", "☃"]
 
@@ -106,3 +107,9 @@ def test_folders_that_are_no_models(marian: Path, ctranslate2: Path, tmp_path: P
     (broken / "model.safetensors").write_bytes(b"no weights")
     refused(broken, "it cannot be converted")
     assert not (tmp_path / "converted").exists()
+
+
+def test_a_missing_library_is_named(ctranslate2: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ctranslate2", None)
+    with pytest.raises(MissingExtra, match=r"back-translation needs the package ctranslate2"):
+        open_folder(ctranslate2, tmp_path / "unused")

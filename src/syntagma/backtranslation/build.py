@@ -18,6 +18,7 @@ import shutil
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
@@ -31,7 +32,7 @@ from syntagma.backtranslation.filters import WordCounts
 from syntagma.backtranslation.options import BacktranslationOptions
 from syntagma.backtranslation.translators import kind_of, open_folder
 from syntagma.corpus.filters import normalise
-from syntagma.corpus.folder import WORK, Product, StaleWork, claim, locked, remove
+from syntagma.corpus.folder import WORK, Product, StaleWork, locked, make_or_resume
 from syntagma.corpus.intake import Chunk, Entry
 from syntagma.corpus.keys import KeySet, pair_key
 from syntagma.corpus.options import Input, Options
@@ -69,15 +70,8 @@ def backtranslate(
         kind_of(model)
     options = replace(options, weights=tuple(map(hash_folder, models)))
     with locked(folder), session(engine, workers):
-        if not claim(folder, options, overwrite, PAIRS):
-            try:
-                _make(options, folder, texts, engine, workers, watch)
-            except StaleWork:
-                if not overwrite:
-                    raise
-                remove(folder, PAIRS)
-                claim(folder, options, overwrite, PAIRS)
-                _make(options, folder, texts, engine, workers, watch)
+        make = partial(_make, options, folder, texts, engine, workers, watch)
+        make_or_resume(folder, options, overwrite, make, PAIRS)
     about: dict[str, Any] = json.loads((folder / PAIRS.facts).read_text(encoding="utf-8"))
     return about
 
@@ -269,7 +263,7 @@ def _write_facts(options: BacktranslationOptions, folder: Path, tallies: Sequenc
         "counts": counts,
         "rows_rejected": dict(rows_rejected.most_common()),
         "candidates_rejected": dict(rejected.most_common()),
-        "kept": dict(kept.most_common()),
+        "origins": dict(kept.most_common()),
         "mean_cosine": round(sum(tally.cosine for tally in tallies) / pairs, 4) if pairs else None,
         "mean_overlap": round(sum(tally.overlap for tally in tallies) / pairs, 4) if pairs else None,
     }

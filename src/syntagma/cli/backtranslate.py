@@ -18,13 +18,13 @@ def register(app: typer.Typer) -> None:
 
 
 def backtranslate(
+    back: Annotated[
+        str, option(_MODELS, "The folder of the model into English: CTranslate2, or Marian of Hugging Face.")
+    ],
+    out: Annotated[str, option(_RUN, "The folder to make; run the same command again to go on after a stop.")],
     text: Annotated[
         list[str] | None, typer.Argument(help="Sentences; without any, -i or --bitext is read.", show_default=False)
     ] = None,
-    back: Annotated[
-        str, option(_MODELS, "The folder of the model into English: CTranslate2, or Marian of Hugging Face.")
-    ] = ...,  # type: ignore[assignment]
-    out: Annotated[str, option(_RUN, "The folder to make; run the same command again to go on after a stop.")] = ...,  # type: ignore[assignment]
     there: Annotated[
         str | None, option(_MODELS, "The folder of the model out of English; none for a bitext.", show_default=False)
     ] = None,
@@ -89,7 +89,7 @@ def backtranslate(
     DIR/pairs.tsv holds sentence, paraphrase, origin, cosine and overlap, as `syntagma prepare` reads it; whatever was
     dropped is in DIR/rejects.jsonl with its reason, and DIR/about.json tells the counts.
 
-    Example: syntagma backtranslate -i mail.txt --there opus-mt-en-fr --back opus-mt-fr-en --sample 10 --out pairs
+    Example: syntagma backtranslate -i mail.txt --there opus-mt-en-fr --back opus-mt-fr-en --out pairs
 
     Example: syntagma backtranslate --bitext de-en.tsv --back opus-mt-de-en --out pairs
     """

@@ -27,7 +27,7 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from syntagma import __version__
 from syntagma.corpus.chunks import Parsing, Summary
-from syntagma.corpus.folder import WORK, StaleWork, claim, locked, remove
+from syntagma.corpus.folder import WORK, StaleWork, locked, make_or_resume
 from syntagma.corpus.intake import ROW_REASONS, Chunk, Intake
 from syntagma.corpus.options import SPLITS, Options
 from syntagma.corpus.readers import check_inputs, format_of
@@ -54,15 +54,7 @@ def prepare(
     check_inputs(options)
     _check_tokenizer(options)
     with locked(folder), session(engine, workers):
-        if not claim(folder, options, overwrite):
-            try:
-                _make(options, folder, engine, workers, watch)
-            except StaleWork:
-                if not overwrite:
-                    raise
-                remove(folder)
-                claim(folder, options, overwrite)
-                _make(options, folder, engine, workers, watch)
+        make_or_resume(folder, options, overwrite, lambda: _make(options, folder, engine, workers, watch))
     return Corpus.open(folder)
 
 

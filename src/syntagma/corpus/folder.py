@@ -72,6 +72,22 @@ def locked(folder: Path) -> Iterator[None]:
         os.close(handle)
 
 
+def make_or_resume(
+    folder: Path, options: RunOptions, overwrite: bool, make: Callable[[], None], product: Product = CORPUS
+) -> None:
+    """Call `make` in a folder that is ours, unless all is there; with `overwrite`, anew where old work does not fit."""
+    if claim(folder, options, overwrite, product):
+        return
+    try:
+        make()
+    except StaleWork:
+        if not overwrite:
+            raise
+        remove(folder, product)
+        claim(folder, options, overwrite, product)
+        make()
+
+
 def claim(folder: Path, options: RunOptions, overwrite: bool, product: Product = CORPUS) -> bool:
     """Make the folder ours; whether the product is there already."""
     if (folder / WORK / "removing").exists():
