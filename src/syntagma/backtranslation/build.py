@@ -1,7 +1,7 @@
 """Text into paraphrase pairs, from start to end.
 
-    models   Marian models are converted                               work/model-*
     input    rows are read, spooled in chunks, and their words counted  work/spool-N.json, work/input.json
+    models   Marian models are converted                                work/model-*
     chunks   translated and judged by the workers                       work/chunk-N.*
     end      all in one file each, then the facts; the work folder goes pairs.tsv, rejects.jsonl, about.json
 
@@ -85,9 +85,9 @@ def _make(
     watch: Watch,
 ) -> None:
     work = (folder / WORK).absolute()
+    spooled, rows = _read(options, work, texts, watch)
     there = None if options.there is None else open_folder(options.there, work / "model-there")
     back = open_folder(options.back, work / "model-back")
-    spooled, rows = _read(options, work, texts, watch)
     tallies = _paraphrase(Paraphrasing(options, work, there, back), spooled, rows, engine, workers, watch)
     _gather(folder / "pairs.tsv", [chunk_file(work, tally.number, "tsv") for tally in tallies])
     _gather(folder / "rejects.jsonl", [chunk_file(work, tally.number, "rejects.jsonl") for tally in tallies])
