@@ -9,8 +9,8 @@ import syntagma
 
 ORDER = [
     "errors", "files", "config", "hub", "process", "engines", "tree", "levels", "template", "text",
-    "network", "runtime", "parse", "metrics", "corpus", "convert", "backbone", "search", "train", "distillation",
-    "experiment", "serve", "bench", "cli", "demo", "__main__", "__init__",
+    "network", "runtime", "parse", "metrics", "corpus", "backtranslation", "convert", "backbone", "search", "train",
+    "distillation", "experiment", "serve", "bench", "cli", "demo", "__main__", "__init__",
 ]  # fmt: skip
 ROOT = Path(syntagma.__file__).parent
 

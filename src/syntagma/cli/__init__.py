@@ -12,6 +12,7 @@ import sys
 import typer
 
 from syntagma.cli import (
+    backtranslate,
     bench,
     convert,
     distill,
@@ -42,6 +43,7 @@ for family in (
     parse,
     parser,
     levels,
+    backtranslate,
     prepare,
     train,
     distill,

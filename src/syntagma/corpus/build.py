@@ -17,8 +17,7 @@ import json
 import os
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,30 +27,17 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from syntagma import __version__
 from syntagma.corpus.chunks import Parsing, Summary
-from syntagma.corpus.folder import WORK, StaleWork, claim, locked, remove
+from syntagma.corpus.folder import WORK, StaleWork, locked, make_or_resume
 from syntagma.corpus.intake import ROW_REASONS, Chunk, Intake
 from syntagma.corpus.options import SPLITS, Options
 from syntagma.corpus.readers import check_inputs, format_of
 from syntagma.corpus.shards import Drawn, Sharding, ShardJob, chunk_path, draw_splits, plan_shards, spaced
 from syntagma.corpus.store import FORMAT, Corpus
-from syntagma.engines import run, session
+from syntagma.engines import Progress, Watch, run, session
 from syntagma.errors import ConfigError, InputError, Place
 from syntagma.files import write_whole
 from syntagma.text import Subwords, Word, split
 from syntagma.text.sentencepieces import SentencePieces
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far a run is: the stage, what is done of it, of how much (None: unknown), and what earlier runs had done."""
-
-    stage: str
-    done: float
-    total: float | None
-    before: float = 0
-
-
-Watch = Callable[[Progress], None]
 
 
 def prepare(
@@ -69,15 +55,7 @@ def prepare(
     check_inputs(options)
     _check_tokenizer(options)
     with locked(folder), session(engine, workers):
-        if not claim(folder, options, overwrite):
-            try:
-                _make(options, folder, engine, workers, watch)
-            except StaleWork:
-                if not overwrite:
-                    raise
-                remove(folder)
-                claim(folder, options, overwrite)
-                _make(options, folder, engine, workers, watch)
+        make_or_resume(folder, options, overwrite, lambda: _make(options, folder, engine, workers, watch))
     return Corpus.open(folder)
 
 

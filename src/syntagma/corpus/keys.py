@@ -54,6 +54,10 @@ class KeySet:
     def __len__(self) -> int:
         return sum(len(run) for run in self._runs)
 
+    def keys(self) -> Keys:
+        """All keys, sorted."""
+        return np.sort(np.concatenate([np.empty(0, np.uint64), *self._runs]))
+
     def has(self, keys: Keys) -> npt.NDArray[np.bool_]:
         """For each key whether it is in the set."""
         found = np.zeros(len(keys), bool)

@@ -3,8 +3,6 @@
 >>> options = Options(inputs=(Input("pairs.tsv"),), max_words=40)
 >>> Options.from_dict(options.to_dict()) == options
 True
->>> options.differences(Options(inputs=(Input("pairs.tsv"),)))
-['max_words: 40, now 128']
 """
 
 from __future__ import annotations
@@ -90,12 +88,6 @@ class Options:
         """The same for equal options."""
         text = json.dumps(self.to_dict(), sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-    def differences(self, other: Options) -> list[str]:
-        """What `other` has otherwise, for an error message."""
-        mine, theirs = self.to_dict(), other.to_dict()
-        changed = [name for name in mine if mine[name] != theirs[name]]
-        return [name if name == "inputs" else f"{name}: {mine[name]}, now {theirs[name]}" for name in changed]
 
     @property
     def trees(self) -> str | None:
