@@ -83,7 +83,12 @@ def test_odd_but_good_input(syntagma: Run) -> None:
 
 def test_wrong_usage(syntagma: Run) -> None:
     assert "cannot be opened" in syntagma("levels", "-i", "none", check=1).stderr
-    assert "'N P' cannot be a label" in syntagma("levels", "--labels", "N P", APPLE, check=1).stderr
+    assert "'S;NP' does not look like a label" in syntagma("levels", "--labels", "S;NP", APPLE, check=1).stderr
+    assert "'<NP>' cannot be a label" in syntagma("levels", "--labels", "<NP>", APPLE, check=1).stderr
+    apart, joined = (syntagma("levels", "--labels", some, APPLE).stdout for some in ("S NP", "S,NP"))
+    assert apart == joined
+    assert "<NP> ate <NP> ." in apart
+    assert syntagma("levels", "--labels", "S N", APPLE).stderr == "syntagma: no tree has a constituent N\n"
     assert "add --bad skip" in syntagma("levels", "--rejects", "x", APPLE, check=1).stderr
     assert syntagma("levels", "--nonsense", check=2).stdout == ""
     assert syntagma("nonsense", check=2).stdout == ""

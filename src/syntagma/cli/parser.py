@@ -91,10 +91,11 @@ def score(
 
     Example: syntagma parser score test.trees.gz --parser parser-en
     """
+    from syntagma.cli.common import read_labels
     from syntagma.errors import InputError, Place
     from syntagma.parse.score import Score, compare
 
-    kept = tuple(label.strip() for label in labels.split(",") if label.strip())
+    kept = read_labels(labels)
     every, pruned = Score(), Score()
     start = time.monotonic()
     for number, (wanted, found) in enumerate(_pairs(gold, parser, predicted, lower, threads), 1):

@@ -109,6 +109,7 @@ def prepare(
     overwrite: Annotated[bool, _option(_RUN, "Start anew where --out holds another corpus.", "--overwrite")] = False,
 ) -> None:
     """Parse, check and store pairs of texts as training data; nothing is dropped without a line in rejects.jsonl."""
+    from syntagma.cli.common import read_labels
     from syntagma.corpus import Options
     from syntagma.corpus import prepare as make
 
@@ -132,7 +133,7 @@ def prepare(
         no_swap=tuple(no_swap or ()),
         parser=f"brackets:{trees}" if trees else parser,
         max_levels=max_levels,
-        labels=tuple(labels.replace(",", " ").split()),
+        labels=read_labels(labels),
         label_noise=label_noise,
         seed=seed,
         vocab_size=vocab_size,
