@@ -114,3 +114,9 @@ def test_bench_core(syntagma: Run) -> None:
     rows = [json.loads(line) for line in syntagma("bench", "core", "--quick", "--json").stdout.splitlines()]
     assert [row["peer"] for row in rows] == ["nltk reading", "nltk reading"]
     assert all(row["ours"] > 0 for row in rows)
+
+
+def test_a_treebanks_tags_and_traces_are_not_taken_for_labels_and_words(syntagma: Run) -> None:
+    tagged = APPLE.replace("(NP (PRP", "(NP-SBJ (PRP").replace("(NN apple)", "(NN apple) (SBAR (-NONE- 0))")
+    assert "NP-SBJ" in tagged
+    assert syntagma("levels", tagged).stdout == LEVELS

@@ -124,6 +124,7 @@ def test_trees_are_cleaned_and_spaced_like_the_text(tmp_path: Path) -> None:
     (pair,) = corpus
     assert pair.target == 'He can\'t say "no".'
     assert str(pair.tree) == '(TOP (S (NP He) (VP ca n\'t (VP say " no ")) .))'
+    assert "NP-SBJ" not in str(pair.full)
     assert [entry["reason"] for entry in rejects(corpus)] == ["parser", "parser"]
 
 

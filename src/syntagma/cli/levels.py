@@ -74,7 +74,7 @@ def _run(
 ) -> None:
     """Read, show and write tree by tree; a bad line ends the run or is counted and kept aside."""
     from syntagma.errors import SyntagmaError
-    from syntagma.tree import KEPT_LABELS, Tree, prune
+    from syntagma.tree import KEPT_LABELS, Tree, clean, prune
 
     shown = skipped = 0
     missing = {f"({label}" for label in labels if label not in KEPT_LABELS}
@@ -84,7 +84,7 @@ def _run(
                 raise line
             if not line.strip():
                 raise SyntagmaError("the line is empty", remedy="give one tree a line, or use --bad skip")
-            tree = Tree.read(line)
+            tree = clean(Tree.read(line), labels)
             missing.difference_update(tree.walk)
             text = show(prune(tree, labels), shown)
         except SyntagmaError as error:

@@ -24,14 +24,13 @@ from syntagma.corpus.options import SPLITS, Options
 from syntagma.errors import BracketError, ConfigError, Place, SyntagmaError
 from syntagma.files import write_whole
 from syntagma.text import Sentence, Word, split, split_tokens
-from syntagma.tree import Tree, prune, read_tree, strip_tags, strip_traces, with_words
+from syntagma.tree import Tree, clean, prune, read_tree, with_words
 from syntagma.tree.node import CLOSE, escape
 
 if TYPE_CHECKING:
     from syntagma.parse.base import Parser
 
 _BLOCK = 512  # sentences handed to the parser at once
-_TAG_MARKS = ("-", "=", "|")  # of function tags, as in NP-SBJ=1
 
 PAIR_FIELDS = [
     ("row", pa.int64()),
@@ -152,15 +151,9 @@ class Parsing:
     def _given(self, entry: Entry, line: str) -> _Parsed | Reason:
         """The pair with the tree that came with it."""
         try:
-            tree = read_tree(line)
+            tree = clean(read_tree(line), self.options.labels)
         except BracketError as error:
             return "parser", str(error)
-        if "-NONE-" in line:
-            tree = strip_traces(tree) or tree
-        if any(mark in line for mark in _TAG_MARKS) and not any(
-            m in label for label in self.options.labels for m in _TAG_MARKS
-        ):
-            tree = strip_tags(tree)
         own = tree.words()
         words = align(own, entry.target)
         if isinstance(words, str):
