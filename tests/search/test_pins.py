@@ -16,7 +16,7 @@ SEEDS = range(6)
 
 
 def found(generator: Generator, text: str, **options: object) -> list[tuple[str, float]]:
-    return [(output.text, round(output.score, 3)) for output in generator(text, nbest=4, **options)]  # type: ignore[arg-type]
+    return [(output.text, round(output.score, 3)) for output in generator(text, nbest=4, beam=4, **options)]  # type: ignore[arg-type]
 
 
 def rewarded_depths(output: Output) -> list[int]:
