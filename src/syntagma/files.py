@@ -137,6 +137,8 @@ def write_whole(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
             stream.flush()
             os.fsync(stream.fileno())
         os.replace(part, target)
+    except BrokenPipeError:  # of another stream: nobody reads the output any more
+        raise
     except OSError as error:
         raise InputError(
             f"it cannot be written ({reason(error)})", Place(str(path)), "check the folder and the space left"

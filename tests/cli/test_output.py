@@ -111,5 +111,5 @@ def test_a_device_is_written_to_as_it_is(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match=r"out: it cannot be written .not a directory"):
+    with pytest.raises(InputError, match=r"out: it cannot be written .file exists"):
         write(tmp_path / "file" / "out")

@@ -185,9 +185,9 @@ def generate(
         import torch
 
         torch.set_num_threads(threads)
+    from syntagma.process import use_threads_for
     from syntagma.search import Generator
     from syntagma.search.generator import BATCH
-    from syntagma.search.spread import use_threads_for
     from syntagma.search.stopwatch import Stopwatch
 
     batch = BATCH if batch_size == "auto" else _count(batch_size)

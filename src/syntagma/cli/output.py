@@ -140,8 +140,8 @@ def target(out: Path | None, run: Mapping[str, Any], resume: bool, overwrite: bo
         finally:
             part.close()
     except OSError as error:
-        if error.filename not in (None, str(out), str(_part(out)), str(_note(out))):
-            raise
+        if error.filename not in (None, *map(str, (out, out.parent, _part(out), _note(out)))):
+            raise  # about something else than this file
         what = f"it cannot be written ({reason(error)})"
         raise InputError(what, Place(str(out)), "check the folder and the space left") from None
 
