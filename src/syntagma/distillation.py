@@ -108,6 +108,7 @@ def distill(
         max_words=old.max_words,
         keep_identical=True,  # a teacher may copy, and the student shall learn what it does
         keep_duplicates=old.keep_duplicates,
+        keep_overlap=old.keep_overlap,
         parser="neural" if old.trees is not None else old.parser,
         max_levels=old.max_levels,
         labels=old.labels,

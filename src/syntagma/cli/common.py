@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -9,6 +10,9 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Annotated, Any
+
+import typer
 
 _LABEL = re.compile(r"[^\W\d_][\w.$|+=-]*")
 """Labels of treebanks: a letter first, then letters, digits, and what joins function tags as in NP-SBJ=1."""
@@ -24,6 +28,17 @@ def colour() -> bool:
 def columns() -> int | None:
     """The width of the terminal; None where the output goes to a file, which has none."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+AsJson = Annotated[bool, typer.Option("--json", help="Say on standard output what was made, as one JSON object.")]
+
+
+def report(as_json: bool, sentence: str, **facts: Any) -> None:
+    """Say what was made: a sentence on standard error, or a JSON object on standard output."""
+    if as_json:
+        print(json.dumps(facts, ensure_ascii=False))
+    else:
+        print(f"syntagma: {sentence}", file=sys.stderr)
 
 
 @contextmanager
