@@ -102,10 +102,12 @@ class TestMalformed:
 
     def test_a_trace_must_fit(self) -> None:
         first = Level((TOP,), read_tokens("<c> <NP> <VP>"))
-        with pytest.raises(MalformedInfill, match="2 labels open"):
+        with pytest.raises(MalformedInfill, match="2 labels open") as caught:
             tree_of([first])
-        with pytest.raises(MalformedInfill, match="1 parts for 2"):
+        assert caught.value.part == 1
+        with pytest.raises(MalformedInfill, match="1 parts for 2") as caught:
             tree_of([first, Level(CONTEXT, read_tokens("<c> I"))])
+        assert caught.value.part == 2
         with pytest.raises(MalformedInfill, match="empty"):
             tree_of([first, Level(CONTEXT, read_tokens("<c> I <c>"))])
 
