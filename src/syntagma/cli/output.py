@@ -3,7 +3,8 @@
 An unfinished file `OUT` is two: `OUT.part` with the records so far, and `OUT.part.run`, JSON lines that say what they
 are.  The first line holds what decides the records (settings, model, kind of output); each further one belongs to a
 record: a checksum of its source, where the record ends in `OUT.part`, and whether its source failed.  So a run that
-goes on knows whether it is the same run, and ends with the bytes of one that was never stopped.
+goes on knows whether it is the same run, and ends with the texts of one that was never stopped; the last digits of
+scores depend on what is computed together, so they may differ.
 """
 
 from __future__ import annotations
