@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
+
+from syntagma.cli.common import AsJson, report
 
 
 class EngineKind(StrEnum):
@@ -53,6 +54,7 @@ def export(
         ),
     ] = None,
     card: Annotated[Path | None, typer.Option(help="A model card to put in the place of the run's.")] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Write a model folder for sharing (half-size weights, search settings, a card), or for CTranslate2.
 
@@ -73,7 +75,7 @@ def export(
         with make_whole(out) as folder:
             dtype: Literal["float32", "float16"] = "float32" if weights is WeightKind.float32 else "float16"
             _to_folder(model, folder, dtype, search or [], words or [], card)
-    print(f"syntagma: the model for {engine.value} is in {out}", file=sys.stderr)
+    report(as_json, f"the model for {engine.value} is in {out}", model=str(out), engine=engine.value)
 
 
 def _to_ctranslate2(model: str, out: Path, weights: Literal["float32", "int8"]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from json import dumps
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -73,6 +74,9 @@ def prepare(
     keep_duplicates: Annotated[
         bool, option(_FILTERS, "Keep pairs that were there before.", "--keep-duplicates")
     ] = False,
+    keep_overlap: Annotated[
+        bool, option(_FILTERS, "Keep pairs with a side that is a source of dev or test.", "--keep-overlap")
+    ] = False,
     source_script: Annotated[str | None, option(_FILTERS, "Latin, Cyrillic, Han, Han+Hiragana+Katakana, ...")] = None,
     target_script: Annotated[str | None, option(_FILTERS, "Likewise for the target.")] = None,
     script_share: Annotated[float, option(_FILTERS, "Of the letters, how many must be of that script.")] = 0.7,
@@ -96,7 +100,15 @@ def prepare(
     share_pieces: Annotated[
         bool, option(_WORDS, "Segment sources like targets, where both are one language.", "--share-pieces")
     ] = False,
-    dev: Annotated[int, option(_WORDS, "Pairs to draw for dev.")] = 0,
+    dev: Annotated[
+        int | None,
+        option(
+            _WORDS,
+            "Pairs to draw for dev.",
+            min=0,
+            show_default="a hundredth, 10 to 500, where no file of them is given",
+        ),
+    ] = None,
     test: Annotated[int, option(_WORDS, "Pairs to draw for test.")] = 0,
     chunk_rows: Annotated[int, option(_RUN, "Rows of a piece of work: what a stop can cost.")] = 5000,
     engine: Annotated[
@@ -107,10 +119,15 @@ def prepare(
         option(_RUN, "Processes or Ray actors; as many as there are cores where not given.", show_default=False),
     ] = None,
     overwrite: Annotated[bool, option(_RUN, "Start anew where --out holds another corpus.", "--overwrite")] = False,
+    as_json: Annotated[
+        bool, option(_RUN, "Say on standard output what was made, as one JSON object.", "--json")
+    ] = False,
 ) -> None:
     """Parse, check and store pairs of texts as training data; nothing is dropped without a line in rejects.jsonl."""
+    from syntagma.cli.common import read_labels
     from syntagma.corpus import Options
     from syntagma.corpus import prepare as make
+    from syntagma.corpus.options import AUTO
 
     options = Options(
         inputs=tuple(_inputs(pairs, target or [], split or [], format)),
@@ -126,20 +143,21 @@ def prepare(
         max_ratio=max_ratio,
         keep_identical=keep_identical,
         keep_duplicates=keep_duplicates,
+        keep_overlap=keep_overlap,
         source_script=source_script,
         target_script=target_script,
         script_share=script_share,
         no_swap=tuple(no_swap or ()),
         parser=f"brackets:{trees}" if trees else parser,
         max_levels=max_levels,
-        labels=tuple(labels.replace(",", " ").split()),
+        labels=read_labels(labels),
         label_noise=label_noise,
         seed=seed,
         vocab_size=vocab_size,
         tokenizer=tokenizer,
         pieces=pieces,
         share_pieces=share_pieces,
-        dev=dev,
+        dev=AUTO if dev is None else dev,
         test=test,
         chunk_rows=chunk_rows,
     )
@@ -149,7 +167,15 @@ def prepare(
     except KeyboardInterrupt:
         print("syntagma: stopped; run the same command again to go on", file=sys.stderr)
         raise typer.Exit(130) from None
-    _print_counts(corpus)
+    if as_json:
+        facts = {name: corpus.facts[name] for name in ("counts", "rejects", "spacing_changed", "parser", "labels")}
+        sizes = {name: len(corpus.split(name)) for name in corpus.splits}
+        print(dumps({"corpus": out, "splits": sizes, **facts}, ensure_ascii=False))
+    else:
+        _print_counts(corpus)
+    if "dev" not in corpus.splits:
+        remedy = "add --dev N or --split dev=FILE, with --overwrite or another --out"
+        print(f"syntagma: there are no pairs for dev, which `syntagma train` needs; {remedy}", file=sys.stderr)
 
 
 def _inputs(pairs: list[str], targets: list[str], splits: list[str], format: str | None) -> Iterator[Input]:
@@ -200,8 +226,6 @@ def info(
 
     corpus = Corpus.open(folder)
     if json:
-        from json import dumps
-
         print(dumps(as_dict(corpus, examples, seed), ensure_ascii=False))
         return
     _print_counts(corpus)

@@ -19,6 +19,8 @@ from syntagma.tree import KEPT_LABELS, check_label
 SPLITS: Final = ("train", "dev", "test")
 FORMATS: Final = ("tsv", "csv", "jsonl", "parallel", "corpus")
 BRACKETS: Final = "brackets:"
+AUTO: Final = -1
+"""As many pairs for dev as suit the corpus, see `shards.auto_dev`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,7 @@ class Options:
     max_ratio: float | None = None  # of the longer side to the shorter
     keep_identical: bool = False
     keep_duplicates: bool = False
+    keep_overlap: bool = False  # training pairs that have a side in common with a source of dev or test
     source_script: str | None = None  # Latin, Han, Cyrillic, ...; several joined by +
     target_script: str | None = None
     script_share: float = 0.7  # of the letters that must be of that script
@@ -62,7 +65,7 @@ class Options:
     tokenizer: str | None = None  # a tokenizer.json to use again
     pieces: str | None = None  # the folder of a Marian model whose pieces are used, those that the texts need
     share_pieces: bool = False  # whether sources are segmented by that model's target pieces as well
-    dev: int = 0  # pairs drawn from the training inputs
+    dev: int = 0  # pairs drawn from the training inputs; AUTO: some, where the inputs have none
     test: int = 0
     chunk_rows: int = 5000
     shard_pairs: int = 50_000
@@ -155,6 +158,8 @@ def _problems(options: Options) -> list[tuple[str, str]]:
     for label in options.labels:
         check_label(label)
     for name in ("dev", "test"):
+        if name == "dev" and options.dev == AUTO:
+            continue
         if getattr(options, name) < 0 or (getattr(options, name) and any(one.split == name for one in options.inputs)):
             found.append(
                 (f"--{name} {getattr(options, name)} cannot be", f"give a number, or --split {name}=FILE, not both")

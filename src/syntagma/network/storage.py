@@ -22,7 +22,7 @@ from torch import Tensor
 from syntagma.config import read_mapping
 from syntagma.errors import Place, SyntagmaError
 from syntagma.files import write_whole
-from syntagma.hub import find_folder
+from syntagma.hub import CHECKSUM, WEIGHTS, check_checksum, find_folder, hash_file
 from syntagma.network.config import ModelConfig
 from syntagma.network.interface import Learns
 from syntagma.network.network import Network
@@ -31,6 +31,8 @@ from syntagma.text.vocabulary import Vocabulary, load_vocabulary
 
 FORMAT = 1
 WORDS = "words.txt"
+_MOST_POSITIONS = 1 << 27
+"""Numbers in a table of positions, which is computed and not stored."""
 
 
 class ModelError(SyntagmaError):
@@ -88,15 +90,16 @@ def write_folder(
     (folder / "config.json").unlink(missing_ok=True)
     part = folder / ".model.safetensors.part"
     save_file(dict(weights), part)
-    part.replace(folder / "model.safetensors")
+    part.replace(folder / WEIGHTS)
     vocabulary.save(folder / "tokenizer.json")
-    shutil.copymode(folder / "tokenizer.json", folder / "model.safetensors")  # which the library makes private
+    shutil.copymode(folder / "tokenizer.json", folder / WEIGHTS)  # which the library makes private
     if words is not None:
         words.save(folder / WORDS)
     with write_whole(folder / "README.md") as stream:
         stream.write(card)
+    sums = {CHECKSUM: hash_file(folder / WEIGHTS)}
     with write_whole(folder / "config.json") as stream:
-        json.dump({"format": FORMAT, **values}, stream, indent=2, ensure_ascii=False)
+        json.dump({"format": FORMAT, **values, **sums}, stream, indent=2, ensure_ascii=False)
         stream.write("\n")
 
 
@@ -104,7 +107,7 @@ def copy_folder(
     folder: Path, out: Path, card: str, about: Mapping[str, Any], dtype: Literal["float32", "float16"]
 ) -> None:
     """A model folder once more, whatever network it holds, with another card, other settings and weights as `dtype`."""
-    weights = load_weights(folder / "model.safetensors")
+    weights = load_weights(folder / WEIGHTS)
     kept = {name: one.to(getattr(torch, dtype)) if one.is_floating_point() else one for name, one in weights.items()}
     values = read_mapping(folder / "config.json") | {"about": dict(about)}
     write_folder(out, kept, load_vocabulary(folder / "tokenizer.json"), card, values)
@@ -121,15 +124,39 @@ def from_pretrained(name: str | Path) -> Pretrained[Network]:
             Place(str(folder)),
             "update Syntagma or convert it again",
         )
-    config = ModelConfig.from_dict(values["model"])
+    config, about = read_config(folder, values)
     subwords = load_vocabulary(folder / "tokenizer.json")
     if subwords.fingerprint != values.get("tokenizer") or subwords.size != config.vocabulary:
         raise ModelError(
             "its tokenizer.json is not the one it was trained with", Place(str(folder)), "restore that file"
         )
+    weights = load_weights(folder / WEIGHTS)
+    _check_size(folder, config, weights)
     network = Network(config)
-    network.load_state_dict(_read_weights(folder / "model.safetensors", network), assign=True)
-    return Pretrained(network.eval(), subwords, values.get("about", {}), words_in(folder))
+    network.load_state_dict(_fitting(weights, network, folder / WEIGHTS), assign=True)
+    check_checksum(folder, values)
+    return Pretrained(network.eval(), subwords, about, words_in(folder))
+
+
+def read_config(folder: Path, values: Mapping[str, Any]) -> tuple[ModelConfig, dict[str, Any]]:
+    """The shape of a model, and what is said about it, of its config.json."""
+    about = values.get("about", {})
+    if not isinstance(about, dict):
+        raise ModelError("'about' is no mapping", Place(str(folder / "config.json")), "restore that file")
+    try:
+        return ModelConfig.from_dict(values.get("model", {})), about
+    except SyntagmaError as error:
+        raise error.at(file=str(folder / "config.json")) from None
+
+
+def _check_size(folder: Path, config: ModelConfig, weights: Mapping[str, Tensor]) -> None:
+    """Refuse numbers that cannot be true before memory is asked for."""
+    layers = config.source_layers + config.context_layers + config.decoder_layers
+    least = config.width * (config.vocabulary + layers * (4 * config.width + 2 * config.feed_forward))
+    there = sum(weight.numel() for weight in weights.values())
+    if least > 2 * there or config.max_positions * config.width > _MOST_POSITIONS:
+        what = "it describes a much larger network than the weights beside it are"
+        raise ModelError(what, Place(str(folder / "config.json")), "use the config.json that belongs to them")
 
 
 def words_in(folder: Path) -> Lexicon | None:
@@ -146,9 +173,8 @@ def load_weights(path: Path) -> dict[str, Tensor]:
         raise ModelError(what, Place(str(path)), "restore or download it again") from None
 
 
-def _read_weights(path: Path, network: Network) -> dict[str, Tensor]:
+def _fitting(weights: Mapping[str, Tensor], network: Network, path: Path) -> dict[str, Tensor]:
     """The weights as float32, checked against what the network has."""
-    weights = load_weights(path)
     wanted = {name: tuple(tensor.shape) for name, tensor in network.state_dict().items()}
     problems = check_weights(wanted, {name: tuple(tensor.shape) for name, tensor in weights.items()})
     if problems:
