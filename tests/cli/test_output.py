@@ -94,6 +94,23 @@ def test_nothing_that_is_there_is_lost(tmp_path: Path) -> None:
             check_target(path, resume, overwrite)
 
 
+def test_a_run_that_begins_anew_takes_nothing_over(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        write(tmp_path / "out", 3)
+    other: dict[str, object] = {"model": "xyz"}
+    write(tmp_path / "out", run=other, sources=["uno"])
+    assert (tmp_path / "out").read_text() == "<uno>\né0\n"
+
+
+def test_a_file_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "out.part").write_text("")  # a run was killed before it had begun
+    assert check_target(tmp_path / "out", resume=False, overwrite=False) is False
+    (tmp_path / "out.part").write_text("a part of mine")
+    for resume, overwrite in ((False, False), (True, False), (False, True)):
+        with pytest.raises(ConfigError, match="no run of `generate` left this file; move it, or give another --out"):
+            check_target(tmp_path / "out", resume, overwrite)
+
+
 def test_a_record_is_in_the_file_as_soon_as_it_is_written(tmp_path: Path) -> None:
     part = PartFile(tmp_path / "out", RUN, False)
     part.write("one", "eins\n", False)

@@ -99,6 +99,7 @@ def test_scripts() -> None:
     assert refuse_script(options, "He", "He") == ("script", "0.00 of the source's letters are Han")
     assert refuse_script(options, "他写了", "привет") is not None
     assert measure([]) == 0
+    assert measure(["Äpfel", "é", "и", "x"]) == 4
 
 
 def test_selection_by_column_and_by_share() -> None:

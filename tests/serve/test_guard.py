@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -60,6 +61,30 @@ def test_nothing_else_opens(authorization: bytes | None) -> None:
 def test_what_is_locked(path: str, expected: int) -> None:
     assert status(None, path) == expected
     assert status(None, path, token=None) == 200
+
+
+@pytest.mark.parametrize("name", [b"host", b"authorization", b"origin", b"content-length"])
+def test_a_header_that_comes_twice_is_refused(name: bytes) -> None:
+    guard = Guard(nothing, Rules(TOKEN), Counters(), ())
+    with pytest.raises(Refusal) as caught:
+        guard._check({"path": "/", "headers": [(b"host", b"localhost"), (name, b"0"), (name, b"0")]})
+    assert caught.value.status == 400
+
+
+def test_the_body_is_handed_on_whole_and_once() -> None:
+    parts = [{"type": "http.request", "body": b"ab", "more_body": True}, {"type": "http.request", "body": b"c"}]
+    leaves = {"type": "http.disconnect"}
+    heard: list[Any] = []
+
+    async def receive() -> Any:
+        return parts.pop(0) if parts else leaves
+
+    async def app(scope: Any, ask: Any, send: Any) -> None:
+        heard.extend([await ask(), await ask()])
+
+    scope = {"type": "http", "path": "/", "headers": [(b"host", b"localhost")]}
+    asyncio.run(Guard(app, Rules(body=3), Counters(), ())(scope, receive, nothing))
+    assert heard == [{"type": "http.request", "body": b"abc", "more_body": False}, leaves]
 
 
 def test_hosts() -> None:

@@ -85,6 +85,7 @@ def test_damage_is_seen_and_passed_over(
     (tmp_path / "step-00000001" / "state.json").unlink()
     with pytest.raises(CheckpointError, match="no checkpoint here is whole; remove the folder to start anew"):
         load_checkpoint(tmp_path)
+    assert capfd.readouterr().err.endswith("is damaged (no such file or directory)\n")
     assert names(tmp_path) == ["step-00000001"]  # nothing more is lost
     assert listed_best(tmp_path) == set()
 

@@ -30,6 +30,7 @@ def test_limits() -> None:
     assert step_limit(config(), 7) == 70
     assert step_limit(config(steps=5), 7) == 5
     assert step_limit(config(epochs=0.5), 7) == 4
+    assert step_limit(config(epochs=0.001), 7) == 1
     assert step_limit(config(epochs=2, steps=20), 7) == 14
     assert step_limit(config(minutes=2), 7) is None
     assert Plan.begin(config(minutes=2), None).steps is None

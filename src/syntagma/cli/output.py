@@ -151,7 +151,13 @@ def check_target(out: Path | None, resume: bool, overwrite: bool) -> bool:
     """Refuse to lose what is there; whether there is nothing to do, because a run to go on with has finished."""
     if resume and (out is None or overwrite):
         raise ConfigError("--resume goes on with the file that --out names", remedy="give --out, and not --overwrite")
-    if out is None or overwrite:
+    if out is None:
+        return False
+    if _part(out).exists() and not _note(out).exists() and _part(out).stat().st_size:
+        raise ConfigError(
+            "no run of `generate` left this file", Place(str(_part(out))), "move it, or give another --out"
+        )
+    if overwrite:
         return False
     if _note(out).exists() and _part(out).exists():
         if not resume:
