@@ -154,7 +154,7 @@ def test_broken_model_folders(parser: NeuralParser, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be read"):
         NeuralParser.load(tmp_path)
     (tmp_path / "config.json").write_text("{")
-    with pytest.raises(ConfigError, match="it is not JSON"):
+    with pytest.raises(ConfigError, match="this is not JSON"):
         NeuralParser.load(tmp_path)
 
 
