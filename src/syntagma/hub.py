@@ -11,6 +11,8 @@ from syntagma.errors import ConfigError
 
 FILES = ("config.json", "model.safetensors", "tokenizer.json", "words.txt", "README.md")
 """What a model's folder holds; nothing else is fetched."""
+MARIAN_FILES = ("config.json", "model.safetensors", "pytorch_model.bin", "vocab.json", "source.spm", "target.spm")
+"""What the folder of a pretrained Marian model holds."""
 
 _BUNDLED = Path(__file__).parent / "bundled"
 
@@ -29,7 +31,7 @@ def find_folder(name: str | Path, kind: str, key: str) -> Path:
     if folder.is_dir():
         raise NotFound(f"the folder {str(name)!r} holds no config.json", remedy=f"give the folder of a finished {kind}")
     if re.fullmatch(r"[\w.-]+/[\w.-]+", str(name)) and not str(name).startswith("."):
-        return _fetch(str(name), kind)
+        return fetch(str(name), kind)
     known = ", ".join(bundled(key)) or "none in this build"
     raise NotFound(f"there is no {kind} {str(name)!r}", remedy=f"give a folder, a hub id, or a bundled name ({known})")
 
@@ -49,11 +51,12 @@ def hash_folder(folder: Path) -> str:
     return digest.hexdigest()[:16]
 
 
-def _fetch(name: str, kind: str) -> Path:
+def fetch(name: str, kind: str, files: tuple[str, ...] = FILES) -> Path:
+    """The folder of a model on the Hugging Face hub."""
     from huggingface_hub import snapshot_download
 
     try:
-        return Path(snapshot_download(name, allow_patterns=list(FILES)))
+        return Path(snapshot_download(name, allow_patterns=list(files)))
     except Exception as error:  # no network, no such name, no access: the library has an error for each
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         what = f"{name!r} is no folder here, and it cannot be fetched from the hub ({reason})"

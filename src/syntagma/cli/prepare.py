@@ -96,6 +96,12 @@ def prepare(
         int, _option(_WORDS, "Entries of the vocabulary, labels and control tokens included.")
     ] = 8000,
     tokenizer: Annotated[str | None, _option(_WORDS, "A tokenizer.json to use again.")] = None,
+    pieces: Annotated[
+        str | None, _option(_WORDS, "Use the pieces of a Marian model: its folder, for training with init=FOLDER.")
+    ] = None,
+    share_pieces: Annotated[
+        bool, _option(_WORDS, "Segment sources like targets, where both are one language.", "--share-pieces")
+    ] = False,
     dev: Annotated[int, _option(_WORDS, "Pairs to draw for dev.")] = 0,
     test: Annotated[int, _option(_WORDS, "Pairs to draw for test.")] = 0,
     chunk_rows: Annotated[int, _option(_RUN, "Rows of a piece of work: what a stop can cost.")] = 5000,
@@ -137,6 +143,8 @@ def prepare(
         seed=seed,
         vocab_size=vocab_size,
         tokenizer=tokenizer,
+        pieces=pieces,
+        share_pieces=share_pieces,
         dev=dev,
         test=test,
         chunk_rows=chunk_rows,

@@ -38,6 +38,7 @@ from syntagma.engines import run, session
 from syntagma.errors import ConfigError, InputError, Place
 from syntagma.files import write_whole
 from syntagma.text import Subwords, Word, split
+from syntagma.text.sentencepieces import SentencePieces
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,13 +179,24 @@ def _vocabulary(
         if options.tokenizer is not None:
             Subwords.load(options.tokenizer).save(path)
         else:
-            Subwords.train(_sample(options, work, summaries, drawn), options.vocab_size, options.labels).save(path)
+            _make_vocabulary(options, _sample(options, work, summaries, drawn)).save(path)
         watch(Progress("vocabulary", 1, 1))
     return Subwords.load(path)
 
 
-def _sample(options: Options, work: Path, summaries: Sequence[Summary], drawn: Drawn) -> Iterator[Sequence[Word]]:
-    """The words of both sides of training pairs, evenly spread over the corpus where there are more than enough."""
+def _make_vocabulary(options: Options, sample: Iterator[tuple[str, Sequence[Word]]]) -> Subwords:
+    if options.pieces is not None:
+        return SentencePieces.choose(
+            options.pieces, sample, options.vocab_size, options.labels, two_sided=not options.share_pieces
+        )
+    words = (side for source, target in sample for side in (split(source).words, target))
+    return Subwords.train(words, options.vocab_size, options.labels)
+
+
+def _sample(
+    options: Options, work: Path, summaries: Sequence[Summary], drawn: Drawn
+) -> Iterator[tuple[str, Sequence[Word]]]:
+    """Sources and targets' words of training pairs, evenly spread where there are more than enough."""
     stride = max(1, -(-sum(summary.kept.get("train", 0) for summary in summaries) // options.vocab_sample))
     count = 0
     for summary in summaries:
@@ -195,8 +207,7 @@ def _sample(options: Options, work: Path, summaries: Sequence[Summary], drawn: D
         chosen = train[(np.arange(len(train)) + count) % stride == 0]
         count += len(train)
         for pair in table.select(["source", "words", "spaces"]).take(pa.array(chosen)).to_pylist():
-            yield split(pair["source"]).words
-            yield spaced(pair["words"], pair["spaces"])
+            yield pair["source"], spaced(pair["words"], pair["spaces"])
 
 
 def _shard(

@@ -62,6 +62,8 @@ class Options:
     vocab_size: int = 8000
     vocab_sample: int = 250_000  # pairs that the subwords are trained on, evenly spread, at most
     tokenizer: str | None = None  # a tokenizer.json to use again
+    pieces: str | None = None  # the folder of a Marian model whose pieces are used, those that the texts need
+    share_pieces: bool = False  # whether sources are segmented by that model's target pieces as well
     dev: int = 0  # pairs drawn from the training inputs
     test: int = 0
     chunk_rows: int = 5000
@@ -152,6 +154,10 @@ def _problems(options: Options) -> list[tuple[str, str]]:
             found.append((f"{name} is {getattr(options, name)}", "give a ratio between 0 and 1"))
     if options.label_noise and len(set(options.labels)) < 2:
         found.append(("one label alone cannot be exchanged for another", "keep two labels or leave out --label-noise"))
+    if options.tokenizer is not None and options.pieces is not None:
+        found.append(("a tokenizer and a model's pieces are both given", "give --tokenizer or --pieces"))
+    if options.share_pieces and options.pieces is None:
+        found.append(("--share-pieces names no pieces", "give --pieces FOLDER with it"))
     if not options.labels or len(set(options.labels)) != len(options.labels):
         found.append(("the labels are none or some twice", "name each label once"))
     for label in options.labels:

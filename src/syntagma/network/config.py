@@ -30,15 +30,22 @@ class ModelConfig(Settings):
     context_layers: int = 3
     decoder_layers: int = 3
     dropout: float = 0.1
-    activation: Literal["relu", "gelu"] = "relu"
+    activation: Literal["relu", "gelu", "swish"] = "relu"
     norm: Literal["pre", "post"] = "pre"
-    positions: Literal["sinusoidal", "learned"] = "sinusoidal"
+    context_norm: Literal["pre", "post"] | None = None
+    """The norm of the decoder's attention to the context, where it is another than that of all else."""
+    positions: Literal["sinusoidal", "marian", "learned"] = "sinusoidal"
+    """`marian` has the sinusoids of Marian's models, whose wavelengths differ a little."""
     max_positions: int = 512
     first_position: int = 0
     """The position of the first token (2 in the authors' checkpoints)."""
     context_marks: tuple[int, ...] = ()
     """The ids read before and after every context: two in the authors' checkpoints, none in ours."""
 
+    outputs: int | None = None
+    """The ids that can be written are those below it; None: all.  Others stand in sources only."""
+    output_bias: bool = False
+    """A bias for every id that can be written."""
     copy: bool = False
     """A pointer into the source beside the output layer."""
     slots: bool = False
@@ -74,6 +81,9 @@ class ModelConfig(Settings):
         ):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name!r} cannot be {getattr(self, name)}", remedy="give a number of at least 1")
+        if self.outputs is not None and not 0 < self.outputs <= self.vocabulary:
+            what = f"{self.outputs} ids cannot be written out of {self.vocabulary}"
+            raise ConfigError(what, remedy="give outputs of at most the vocabulary")
         if not 0 <= self.dropout < 1:
             raise ConfigError(f"a dropout of {self.dropout} makes no sense", remedy="give a share from 0 up to 1")
         if self.architecture == "extra-encoder" and self.context_layers < 1:

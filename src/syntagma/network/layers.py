@@ -8,6 +8,7 @@ negative where not.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -17,6 +18,7 @@ from torch.nn import functional as F
 from syntagma.network.config import ModelConfig
 
 FORBIDDEN = -1e9
+_ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu, "swish": F.silu}
 
 
 class Memory(NamedTuple):
@@ -71,10 +73,10 @@ def _attend(queries: Tensor, memory: Memory, mask: Tensor | None) -> Tensor:
 class Block(nn.Module):
     """A sublayer with its norm, dropout and residual, norm first or last."""
 
-    def __init__(self, config: ModelConfig) -> None:
+    def __init__(self, config: ModelConfig, norm: str | None = None) -> None:
         super().__init__()
         self.norm = nn.LayerNorm(config.width)
-        self.pre = config.norm == "pre"
+        self.pre = (norm or config.norm) == "pre"
         self.dropout = config.dropout
 
     def before(self, states: Tensor) -> Tensor:
@@ -90,8 +92,8 @@ class Block(nn.Module):
 class AttentionBlock(Block):
     """Attention as a sublayer."""
 
-    def __init__(self, config: ModelConfig) -> None:
-        super().__init__(config)
+    def __init__(self, config: ModelConfig, norm: str | None = None) -> None:
+        super().__init__(config, norm)
         self.attention = Attention(config.width, config.heads)
 
     def to_self(self, states: Tensor, mask: Tensor | None) -> Tensor:
@@ -111,7 +113,7 @@ class FeedForwardBlock(Block):
         super().__init__(config)
         self.inner = nn.Linear(config.width, config.feed_forward)
         self.outer = nn.Linear(config.feed_forward, config.width)
-        self.activation = F.relu if config.activation == "relu" else F.gelu
+        self.activation = _ACTIVATIONS[config.activation]
 
     def forward(self, states: Tensor) -> Tensor:
         """States [B, L, W] changed one by one."""
@@ -154,7 +156,7 @@ class DecoderLayer(nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.self_attention = AttentionBlock(config)
-        self.context_attention = AttentionBlock(config) if config.attends_to_context else None
+        self.context_attention = AttentionBlock(config, config.context_norm) if config.attends_to_context else None
         self.source_attention = AttentionBlock(config)
         self.feed_forward = FeedForwardBlock(config)
 
@@ -169,16 +171,19 @@ class Positions(nn.Module):
         if config.positions == "learned":
             self.table: Tensor = nn.Parameter(torch.randn(count, config.width) * config.width**-0.5)
         else:
-            self.register_buffer("table", sinusoids(count, config.width), persistent=False)
+            steps = config.width // 2 - (config.positions == "sinusoidal")
+            self.register_buffer("table", sinusoids(count, config.width, max(steps, 1)), persistent=False)
 
     def forward(self, places: Tensor) -> Tensor:
         """Embeddings of places counted from 0: [...] -> [..., W]."""
         return F.embedding(places + self.first, self.table)
 
 
-def sinusoids(count: int, width: int) -> Tensor:
-    """The table of sinusoidal positions [count, width]: all sines, then all cosines."""
-    half = width // 2
-    rates = torch.exp(torch.arange(half, dtype=torch.float64) * -(math.log(10000) / max(half - 1, 1)))
+def sinusoids(count: int, width: int, steps: int) -> Tensor:
+    """The table of sinusoidal positions [count, width]: all sines, then all cosines.
+
+    Wavelengths grow from 2 pi by a factor of 10,000 within `steps`.
+    """
+    rates = torch.exp(torch.arange(width // 2, dtype=torch.float64) * -(math.log(10000) / steps))
     angles = torch.arange(count, dtype=torch.float64)[:, None] * rates
     return torch.cat([angles.sin(), angles.cos()], dim=1).float()

@@ -105,6 +105,9 @@ class Network(nn.Module):
         self.parent = nn.Embedding(len(config.labels) + 1, config.width, padding_idx=0) if config.history else None
         self.birth = nn.Embedding(config.max_slots, config.width, padding_idx=0) if config.history else None
         self.copy = CopyHead(config.width) if config.copy else None
+        self.output_bias = (
+            nn.Parameter(torch.zeros(config.outputs or config.vocabulary)) if config.output_bias else None
+        )
         self.apply(_initialise)
 
     @property
@@ -143,7 +146,7 @@ class Network(nn.Module):
         where = batch.level > 0
         targets = batch.targets[where]
         chosen = hidden[where]
-        written = write(chosen, self.embedding.weight, targets)
+        written = write(chosen, self.output_weight, targets, self.output_bias)
         nll = -written.scores
         rows = where.nonzero()[:, 0]
         ids, pointer = encoded.ids[rows], None
@@ -273,8 +276,13 @@ class Network(nn.Module):
         done: Tensor = encoder(states, mask)
         return done
 
+    @property
+    def output_weight(self) -> Tensor:
+        """The embeddings of what can be written, [outputs, W]."""
+        return self.embedding.weight[: self.config.outputs]
+
     def _logits(self, hidden: Tensor) -> Tensor:
-        return F.linear(hidden, self.embedding.weight)
+        return F.linear(hidden, self.output_weight, self.output_bias)
 
 
 def _ask(block: AttentionBlock, states: Tensor, shelf: Shelf, layer: int) -> Tensor:

@@ -31,8 +31,8 @@ class Written(NamedTuple):
     best: Tensor
 
 
-def write(hidden: Tensor, weight: Tensor, targets: Tensor) -> Written:
-    """How likely states [N, W] are to write `targets` [N], with the vocabulary's embeddings [V, W].
+def write(hidden: Tensor, weight: Tensor, targets: Tensor, bias: Tensor | None = None) -> Written:
+    """How likely states [N, W] are to write `targets` [N], with the vocabulary's embeddings [V, W] and biases [V].
 
     >>> states, embeddings, targets = torch.eye(2), torch.tensor([[1.0, 0], [0, 1], [0, 0]]), torch.tensor([0, 2])
     >>> found = write(states, embeddings, targets)
@@ -42,7 +42,7 @@ def write(hidden: Tensor, weight: Tensor, targets: Tensor) -> Written:
     >>> found.best.tolist()
     [True, False]
     """
-    return Written(*_Write.apply(hidden, weight, targets, torch.is_grad_enabled()))  # type: ignore[no-untyped-call]
+    return Written(*_Write.apply(hidden, weight, targets, bias, torch.is_grad_enabled()))  # type: ignore[no-untyped-call]
 
 
 class _Write(torch.autograd.Function):
@@ -50,7 +50,7 @@ class _Write(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, hidden: Tensor, weight: Tensor, targets: Tensor, learn: bool
+        ctx: Any, hidden: Tensor, weight: Tensor, targets: Tensor, bias: Tensor | None, learn: bool
     ) -> tuple[Tensor, Tensor, Tensor]:
         kind = hidden.device.type
         precision = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else hidden.dtype
@@ -60,6 +60,8 @@ class _Write(torch.autograd.Function):
         best = targets.new_empty(len(states), dtype=torch.bool)
         for rows in _pieces(states, embeddings):
             logits = torch.mm(states[rows], embeddings.t()).float()
+            if bias is not None:
+                logits += bias
             highest = logits.amax(dim=-1)
             found = logits.softmax(dim=-1)
             norm = highest - found.amax(dim=-1).log()
@@ -69,15 +71,17 @@ class _Write(torch.autograd.Function):
                 chances[rows] = found
         ctx.save_for_backward(states, embeddings, targets, chances)
         ctx.precisions = hidden.dtype, weight.dtype
+        ctx.biased = bias is not None
         ctx.mark_non_differentiable(best)
         return scores, behind, best
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None, None]:
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None, Tensor | None, None]:
         states, embeddings, targets, chances = ctx.saved_tensors
         of_scores, of_behind = gradients[:2]
         back = torch.empty_like(states)
         changes = torch.zeros(embeddings.shape, dtype=torch.float32, device=states.device)
+        of_bias = changes.new_zeros(len(embeddings)) if ctx.biased else None
         smoothed = bool(of_behind.any())
         share = (of_behind - of_scores)[:, None].to(chances.dtype)
         for rows in _pieces(states, embeddings):
@@ -87,7 +91,9 @@ class _Write(torch.autograd.Function):
                 of_logits -= (of_behind[rows, None] / len(embeddings)).to(chances.dtype)
             back[rows] = torch.mm(of_logits, embeddings)
             changes += torch.mm(of_logits.t(), states[rows])
-        return back.to(ctx.precisions[0]), changes.to(ctx.precisions[1]), None, None
+            if of_bias is not None:
+                of_bias += of_logits.sum(dim=0, dtype=torch.float32)
+        return back.to(ctx.precisions[0]), changes.to(ctx.precisions[1]), None, of_bias, None
 
 
 def _pieces(states: Tensor, embeddings: Tensor) -> list[slice]:

@@ -85,6 +85,10 @@ class AuthorsSubwords:
         words = split(text).words if isinstance(text, str) else text.words
         return [at for ids in self.encode_words(words) for at in ids]
 
+    def encode_target(self, text: str | Sentence) -> list[int]:
+        """The ids of a text as a target."""
+        return self.encode(text)
+
     def encode_words(self, words: Sequence[Word]) -> list[tuple[int, ...]]:
         """The ids of each word."""
         return [self._pieces(word.text) for word in words]

@@ -113,6 +113,10 @@ class PretrainedVocabulary:
         """
         return list(self._run(f" {text}")) if self._source is None else list(_ids(self._source, f" {text}"))
 
+    def encode_target(self, text: str | Sentence) -> list[int]:
+        """The ids of a text as a target."""
+        return list(self._run(f" {text}"))
+
     def encode_words(self, words: Sequence[Word]) -> list[tuple[int, ...]]:
         """The ids of each word alone; those of a text may differ where words lean on one another."""
         first = [" " + join(words[:1])] if words else []

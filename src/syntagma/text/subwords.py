@@ -39,9 +39,11 @@ START: Final = 2
 SEP: Final = 3
 PART_ID: Final = 4
 TOP_ID: Final = 5
-_CONTROLS = ("pad", "end", "start", "sep", "c", TOP.name)
+CONTROLS: Final = ("pad", "end", "start", "sep", "c", TOP.name)
 
-_MOST_REMEMBERED = 200_000
+PIECES_KIND: Final = "sentencepieces"
+"""What a `tokenizer.json` of `syntagma.text.sentencepieces` says of itself."""
+MOST_REMEMBERED: Final = 200_000
 
 
 class Subwords:
@@ -50,17 +52,23 @@ class Subwords:
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
         vocabulary = tokenizer.get_vocab(with_added_tokens=True)
-        self.size: int = len(vocabulary)
         names = sorted((at, name[1:-1]) for name, at in vocabulary.items() if name.startswith("⟨"))
         if [at for at, _ in names] != list(range(len(names))) or tuple(
-            n for _, n in names[: len(_CONTROLS)]
-        ) != _CONTROLS:
+            n for _, n in names[: len(CONTROLS)]
+        ) != CONTROLS:
             raise SyntagmaError("this vocabulary was not made by Syntagma", remedy="train one with `syntagma prepare`")
-        self.labels: tuple[str, ...] = tuple(name for _, name in names[len(_CONTROLS) :])
-        self.first_text_id: int = len(names)
-        self._label_ids = {label: at for at, label in names[len(_CONTROLS) :]} | {TOP.name: TOP_ID}
+        self._set_up([name for _, name in names[len(CONTROLS) :]], _piece_bytes(vocabulary))
+
+    def _set_up(self, labels: Sequence[str], pieces: list[bytes]) -> None:
+        """Take the labels and the bytes of every id."""
+        self.size: int = len(pieces)
+        self.outputs: int = self.size
+        """The ids below it can be written; those from it on stand in sources only."""
+        self.labels: tuple[str, ...] = tuple(labels)
+        self.first_text_id: int = len(CONTROLS) + len(labels)
+        self._label_ids = {label: number for number, label in enumerate(labels, len(CONTROLS))} | {TOP.name: TOP_ID}
         self._label_of = {at: Label(name) for name, at in self._label_ids.items()}
-        self._bytes = _piece_bytes(vocabulary)
+        self._bytes = pieces
         self._known: dict[str, tuple[int, ...]] = {}
 
     # -- making, saving, loading
@@ -70,7 +78,7 @@ class Subwords:
         sentences: Iterable[Iterable[Word]], size: int = 8000, labels: Collection[str] = KEPT_LABELS, min_count: int = 2
     ) -> Subwords:
         """A vocabulary of at most `size` entries, control tokens and labels included, from the words of `sentences`."""
-        controls = [f"⟨{name}⟩" for name in (*_CONTROLS, *labels)]
+        controls = [f"⟨{name}⟩" for name in (*CONTROLS, *labels)]
         if size < len(controls) + 256:
             what = f"a vocabulary of {size} entries is too small"
             raise SyntagmaError(
@@ -101,6 +109,10 @@ class Subwords:
         """The vocabulary saved at `path`."""
         try:
             text = Path(path).read_text(encoding="utf-8")
+            if (values := json.loads(text)).get("kind") == PIECES_KIND:
+                from syntagma.text.sentencepieces import SentencePieces
+
+                return SentencePieces.from_values(values)
             tokenizer = Tokenizer.from_str(text)
         except OSError as error:
             raise InputError(f"it cannot be opened ({error.strerror})", Place(str(path)), "check the path") from None
@@ -125,10 +137,14 @@ class Subwords:
             ids += self._pieces(sentence.tail if sentence.words else " " + sentence.tail)
         return ids
 
+    def encode_target(self, text: str | Sentence) -> list[int]:
+        """The ids of a text as a target, where sources are segmented otherwise; here the same."""
+        return self.encode(text)
+
     def encode_words(self, words: Sequence[Word]) -> list[tuple[int, ...]]:
         """The ids of each word, its spacing included; the first is encoded as if a space stood before it."""
         return [
-            tuple(at for unit in _units_of(word, first=number == 0) for at in self._pieces(unit))
+            tuple(at for unit in units_of(word, first=number == 0) for at in self._pieces(unit))
             for number, word in enumerate(words)
         ]
 
@@ -145,14 +161,17 @@ class Subwords:
         known = self._known.get(unit)
         if known is None:
             try:
-                known = tuple(self._tokenizer.encode(unit, add_special_tokens=False).ids)
+                known = self._segment(unit)
             except (UnicodeEncodeError, TypeError):
                 raise InputError(
                     f"{unit!r} holds half a surrogate pair, which is no text", remedy="save the text as UTF-8"
                 ) from None
-            if len(self._known) < _MOST_REMEMBERED:
+            if len(self._known) < MOST_REMEMBERED:
                 self._known[unit] = known
         return known
+
+    def _segment(self, unit: str) -> tuple[int, ...]:
+        return tuple(self._tokenizer.encode(unit, add_special_tokens=False).ids)
 
     # -- labels and control tokens
 
@@ -177,7 +196,7 @@ class Subwords:
             elif token is PART:
                 ids.append(PART_ID)
             elif isinstance(token, Word):
-                ids.extend(at for unit in _units_of(token, first=False) for at in self._pieces(unit))
+                ids.extend(at for unit in units_of(token, first=False) for at in self._pieces(unit))
             else:
                 ids.extend(token)
         return ids
@@ -209,10 +228,10 @@ def _blank(model: models.BPE) -> Tokenizer:
 
 def _units(words: Iterable[Word]) -> Iterator[str]:
     for number, word in enumerate(words):
-        yield from _units_of(word, first=number == 0)
+        yield from units_of(word, first=number == 0)
 
 
-def _units_of(word: Word, first: bool) -> tuple[str, ...]:
+def units_of(word: Word, first: bool) -> tuple[str, ...]:
     """What byte-pair encoding sees of a word: the word with the space before it, other white space apart."""
     space = " " + word.space if first else word.space
     if space in ("", " "):

@@ -23,7 +23,10 @@ class Vocabulary(Protocol):
         """The same for equal vocabularies."""
 
     def encode(self, text: str | Sentence) -> list[int]:
-        """The ids of a text."""
+        """The ids of a text as a source."""
+
+    def encode_target(self, text: str | Sentence) -> list[int]:
+        """The ids of a text as a target."""
 
     def encode_words(self, words: Sequence[Word]) -> list[tuple[int, ...]]:
         """The ids of each word of a text."""

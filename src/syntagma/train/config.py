@@ -16,7 +16,7 @@ from syntagma.errors import ConfigError
 from syntagma.network.config import PRESETS, Architecture, ModelConfig, preset
 from syntagma.text.subwords import Subwords
 
-_FROM_CORPUS = ("vocabulary", "architecture", "labels", "pad", "start", "end", "sep", "part")
+_FROM_CORPUS = ("vocabulary", "outputs", "architecture", "labels", "pad", "start", "end", "sep", "part")
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,8 @@ class TrainConfig(Settings):
     """Settings of the network that differ from the preset's."""
     init: str | None = None
     """A model to start from instead of chance.  If its vocabulary is another, pieces in both keep their embeddings; if
-    its architecture is another or its layers are fewer, what both have in common is taken (`syntagma.train.start`)."""
+    its architecture is another or its layers are fewer, what both have in common is taken (`syntagma.train.start`).
+    Also a pretrained Marian model: a folder or a hub id such as Helsinki-NLP/opus-mt-fr-en."""
     backbone: str | None = None
     """A pretrained Hugging Face model to train instead: a folder, a .gguf file or a hub id."""
     lora: bool = False
@@ -164,7 +165,9 @@ class TrainConfig(Settings):
     def network(self, subwords: Subwords) -> ModelConfig:
         """The configuration of a network for this vocabulary."""
         labels = tuple(subwords.label_id(name) for name in ("T", *subwords.labels))
-        return preset(self.preset, subwords.size, self.usual_architecture, **{**self.model, "labels": labels})
+        outputs = subwords.outputs if subwords.outputs < subwords.size else None
+        values = {**self.model, "labels": labels, "outputs": outputs}
+        return preset(self.preset, subwords.size, self.usual_architecture, **values)
 
     def differences(self, other: TrainConfig) -> list[str]:
         """What `other` has otherwise, for an error message; where the data lies is not compared."""

@@ -3,20 +3,25 @@
 A model to start from (`init`) may have another vocabulary, another architecture or fewer layers.  What both have in
 common is taken; a layer that the model does not have begins as nothing: it adds zero to what passes through it, so a
 model with more layers starts where the model was.  What else another architecture has begins by chance.
+
+The model may also be a pretrained one of the Marian family (`syntagma.network.marian`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torch import Tensor, nn
 
 from syntagma.corpus.store import Corpus
 from syntagma.errors import ConfigError, Place
+from syntagma.hub import MARIAN_FILES, bundled, fetch
 from syntagma.network.config import ModelConfig
 from syntagma.network.layers import AttentionBlock, FeedForwardBlock
+from syntagma.network.marian import MarianModel, check_shape, initial_weights, is_marian, read_marian
 from syntagma.network.network import Network
 from syntagma.text.subwords import Subwords
 from syntagma.train.config import TrainConfig
@@ -32,7 +37,7 @@ def settled(config: TrainConfig) -> TrainConfig:
     """The settings with the architecture that they come to: a run that starts from a model keeps the model's."""
     if config.architecture is not None:
         return config
-    if config.init is None:
+    if config.init is None or _marian_folder(config.init) is not None:
         return replace(config, architecture=config.usual_architecture)
     from syntagma.network.storage import from_pretrained
 
@@ -43,6 +48,8 @@ def starting_network(config: TrainConfig, corpus: Corpus) -> Network:
     """The network of a run before its first step."""
     if config.init is None:
         return Network(config.network(corpus.subwords))
+    if (folder := _marian_folder(config.init)) is not None:
+        return _from_marian(read_marian(folder), config, corpus)
     from syntagma.network.storage import from_pretrained
 
     start = from_pretrained(config.init)
@@ -60,6 +67,30 @@ def starting_network(config: TrainConfig, corpus: Corpus) -> Network:
     if start.subwords.fingerprint != corpus.fingerprint:
         weights["embedding.weight"] = _same_pieces(start, corpus, network)
     network.load_state_dict({name: weights[name] for name in both}, strict=False)
+    return network
+
+
+def _marian_folder(name: str) -> Path | None:
+    """The folder of a pretrained Marian model, if the name is that of one; a hub id is fetched."""
+    if is_marian(Path(name)):
+        return Path(name)
+    if Path(name).exists() or name in bundled("model") or "/" not in name:
+        return None
+    folder = fetch(name, "model", MARIAN_FILES)
+    return folder if is_marian(folder) else None
+
+
+def _from_marian(model: MarianModel, config: TrainConfig, corpus: Corpus) -> Network:
+    shape = config.network(corpus.subwords).to_dict() | model.shape | config.model
+    network = Network(ModelConfig.from_dict(shape))
+    check_shape(model, network.config)
+    check_vocabulary(corpus, network.config)
+    weights = initial_weights(model, network.config, corpus.subwords)
+    silenced(network, weights)
+    for embedding in (network.slot, network.parent, network.birth):
+        if embedding is not None:
+            nn.init.zeros_(embedding.weight)
+    network.load_state_dict(weights, strict=False)
     return network
 
 

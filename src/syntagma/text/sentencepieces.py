@@ -1,0 +1,270 @@
+"""Subwords that come from a pretrained model's sentencepiece files, one for sources and one for targets.
+
+A Marian model reads its sources in the pieces of one file and writes its targets in those of another; both share one
+list of embeddings.  To start from such a model is to keep its pieces: only those that a corpus uses, so that the
+vocabulary stays small, and the 256 bytes, so that any text comes back.  Ids: control tokens and labels, bytes, pieces
+of targets, and last the pieces of sources alone, which a decoder never writes (`outputs` is where they begin).
+
+As in `Subwords`, words are segmented one by one, with the space before them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import struct
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from tokenizers import Tokenizer, models
+
+from syntagma.errors import ConfigError, InputError, Place
+from syntagma.files import write_whole
+from syntagma.text.subwords import CONTROLS, MOST_REMEMBERED, PIECES_KIND, Subwords, units_of
+from syntagma.text.words import Sentence, Word, split
+from syntagma.tree.transform import KEPT_LABELS
+
+SPACE: Final = "▁"
+_UNIGRAM: Final = 1
+_NORMAL: Final = 1
+_UNKNOWN: Final = " unknown"
+_CHUNK = re.compile(r" ?\S+|\s")
+
+
+class Piece(NamedTuple):
+    """A piece with its scores in the segmentation of targets and of sources; None where that one lacks it."""
+
+    text: str
+    target: float | None
+    source: float | None
+
+
+class SentencePieces(Subwords):
+    """The pieces of two sentencepiece models, cut down to those that a corpus uses."""
+
+    def __init__(self, labels: Sequence[str], pieces: Sequence[Piece]) -> None:
+        names = (*CONTROLS, *labels)
+        self.pieces = tuple(pieces)
+        self._first_byte = len(names)
+        self._first_piece = len(names) + 256
+        spelled = [piece.text.replace(SPACE, " ").encode() for piece in self.pieces]
+        self._set_up(labels, [b""] * len(names) + [bytes([byte]) for byte in range(256)] + spelled)
+        self.outputs = self._first_piece + sum(piece.target is not None for piece in self.pieces)
+        self._two_sided = any(piece.source is not None for piece in self.pieces)
+        self._known_source: dict[str, tuple[int, ...]] = {}
+
+    # -- making, saving, loading
+
+    @staticmethod
+    def choose(
+        folder: str | Path,
+        sentences: Iterable[tuple[str, Sequence[Word]]],
+        size: int = 24_000,
+        labels: Collection[str] = KEPT_LABELS,
+        min_count: int = 2,
+        two_sided: bool = True,
+    ) -> SentencePieces:
+        """The pieces of a Marian model's folder that pairs (source, target's words) use, the most frequent first.
+
+        Pieces of one character are kept whatever their count.  Where the model's two languages are to be one, sources
+        may be segmented like targets (`two_sided=False`).
+        """
+        source, target = (read_sentencepieces(Path(folder) / f"{side}.spm") for side in ("source", "target"))
+        units: dict[str, Counter[str]] = {"source": Counter(), "target": Counter()}
+        for text, words in sentences:
+            units["source"].update(_chunks(text) if two_sided else _units(split(text).words))
+            units["target"].update(_units(words))
+        both = _count_pieces(units["source"], source if two_sided else target)
+        both.update(_count_pieces(units["target"], target))
+        kept = {piece for piece in both if len(piece.removeprefix(SPACE)) <= 1}
+        room = size - len(CONTROLS) - len(labels) - 256
+        for piece, count in sorted(both.items(), key=lambda item: (-item[1], item[0])):
+            if len(kept) >= room or count < min_count:
+                break
+            kept.add(piece)
+        ordered = sorted(kept, key=lambda piece: (piece not in target, -both[piece], piece))
+        scores = source if two_sided else {}
+        return SentencePieces(tuple(labels), [Piece(text, target.get(text), scores.get(text)) for text in ordered])
+
+    def save(self, path: str | Path) -> None:
+        """Write `tokenizer.json`, which says its kind."""
+        with write_whole(path) as stream:
+            json.dump(self._values(), stream, ensure_ascii=False)
+            stream.write("\n")
+
+    @staticmethod
+    def from_values(values: Mapping[str, Any]) -> SentencePieces:
+        """From what `save` wrote."""
+        return SentencePieces(tuple(values["labels"]), [Piece(*piece) for piece in values["pieces"]])
+
+    def _values(self) -> dict[str, Any]:
+        return {"kind": PIECES_KIND, "labels": list(self.labels), "pieces": [list(piece) for piece in self.pieces]}
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The same for equal vocabularies."""
+        return hashlib.sha256(json.dumps(self._values()).encode()).hexdigest()[:16]
+
+    # -- text
+
+    def encode(self, text: str | Sentence) -> list[int]:
+        """The ids of a text as a source."""
+        if not self._two_sided:
+            return self.encode_target(text)
+        ids: list[int] = []
+        for chunk in _chunks(str(text)):
+            known = self._known_source.get(chunk)
+            if known is None:
+                known = self._spell(chunk, self._segment_source)
+                if len(self._known_source) < MOST_REMEMBERED:
+                    self._known_source[chunk] = known
+            ids += known
+        return ids
+
+    def encode_target(self, text: str | Sentence) -> list[int]:
+        """The ids of a text as a target."""
+        return super().encode(text)
+
+    def _segment(self, unit: str) -> tuple[int, ...]:
+        return self._spell(unit, self._segment_target)
+
+    def _spell(self, unit: str, segment: Unigram) -> tuple[int, ...]:
+        """The ids of a unit: of its pieces, and of the bytes of what has no piece."""
+        ids: list[int] = []
+        for piece, text in zip(segment(unit), segment.spans(unit), strict=True):
+            if piece:
+                ids.append(self._piece_ids[piece])
+            else:
+                try:
+                    ids += [self._first_byte + byte for byte in text.encode()]
+                except UnicodeEncodeError:
+                    what = f"{unit!r} holds half a surrogate pair, which is no text"
+                    raise InputError(what, remedy="save the text as UTF-8") from None
+        return tuple(ids)
+
+    @cached_property
+    def _piece_ids(self) -> dict[str, int]:
+        return {piece.text: number for number, piece in enumerate(self.pieces, self._first_piece)}
+
+    @cached_property
+    def _segment_target(self) -> Unigram:
+        return Unigram({piece.text: piece.target for piece in self.pieces if piece.target is not None})
+
+    @cached_property
+    def _segment_source(self) -> Unigram:
+        return Unigram({piece.text: piece.source for piece in self.pieces if piece.source is not None})
+
+
+class Unigram:
+    """The likeliest pieces of a unit by their scores; what has none comes as an empty piece."""
+
+    def __init__(self, scores: Mapping[str, float]) -> None:
+        # What is unknown scores less than the lowest entry; no text reaches an entry with a space in it.
+        highest = max(scores.values(), default=0.0)
+        self._pieces = ["", *scores]
+        self._tokenizer = Tokenizer(models.Unigram([(_UNKNOWN, highest), *scores.items()], unk_id=0))
+
+    def __call__(self, unit: str) -> list[str]:
+        """The pieces of a unit."""
+        return [self._pieces[number] for number, _ in self._segment(unit)]
+
+    def spans(self, unit: str) -> list[str]:
+        """The text that each piece stands for."""
+        return [text for _, text in self._segment(unit)]
+
+    def _segment(self, unit: str) -> list[tuple[int, str]]:
+        segments: list[tuple[int, str]] = []
+        for number, run in enumerate(unit.split(SPACE)):  # the sign that pieces write a space with is no piece itself
+            if number:
+                segments.append((0, SPACE))
+            if run:
+                encoded = self._tokenizer.encode(run.replace(" ", SPACE), add_special_tokens=False)
+                segments += [
+                    (at, run[start:end]) for at, (start, end) in zip(encoded.ids, encoded.offsets, strict=True)
+                ]
+        return segments
+
+
+def _chunks(text: str) -> list[str]:
+    """A source as its runs of signs between white space, each with the space before it.
+
+    >>> _chunks("I can't.")
+    [' I', " can't."]
+    """
+    return _CHUNK.findall(f" {text}")
+
+
+def _units(words: Sequence[Word]) -> Iterator[str]:
+    for number, word in enumerate(words):
+        yield from units_of(word, first=number == 0)
+
+
+def _count_pieces(units: Counter[str], scores: Mapping[str, float]) -> Counter[str]:
+    segment, counts = Unigram(scores), Counter[str]()
+    for unit, count in units.items():
+        for piece in segment(unit):
+            if piece:
+                counts[piece] += count
+    return counts
+
+
+def read_sentencepieces(path: str | Path) -> dict[str, float]:
+    """The ordinary pieces of a sentencepiece file (a unigram model) with their scores; nothing is executed."""
+    place, remedy = Place(str(path)), "give the file of a unigram model, such as Marian's source.spm"
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise InputError(f"it cannot be opened ({error.strerror})", place, "check the path") from None
+    pieces: dict[str, float] = {}
+    kind = _UNIGRAM
+    try:
+        for field, value in _fields(data):
+            if field == 1:
+                entry = dict(_fields(value))
+                if entry.get(3, _NORMAL) == _NORMAL:
+                    (score,) = struct.unpack("<f", entry.get(2, b"\0\0\0\0"))
+                    pieces[entry[1].decode("utf-8")] = score
+            elif field == 2:
+                kind = dict(_fields(value)).get(3, _UNIGRAM)
+    except (IndexError, KeyError, struct.error, UnicodeDecodeError, TypeError, ValueError):
+        raise InputError("this is not a sentencepiece file", place, remedy) from None
+    if kind != _UNIGRAM or not pieces:
+        raise ConfigError("it is no unigram model of sentencepiece", place, remedy)
+    return pieces
+
+
+def _fields(data: bytes) -> Iterator[tuple[int, Any]]:
+    """The fields of a protobuf message: numbers for varints, bytes for all else."""
+    position = 0
+    while position < len(data):
+        key, position = _varint(data, position)
+        field, wire = key >> 3, key & 7
+        if wire == 0:
+            value, position = _varint(data, position)
+            yield field, value
+            continue
+        if wire == 2:
+            size, position = _varint(data, position)
+        elif wire in (1, 5):
+            size = 8 if wire == 1 else 4
+        else:
+            raise ValueError("a wire type that is not in use")
+        if position + size > len(data):
+            raise IndexError("the file ends in the middle of a field")
+        yield field, data[position : position + size]
+        position += size
+
+
+def _varint(data: bytes, position: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = data[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, position
+        shift += 7
