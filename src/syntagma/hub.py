@@ -9,7 +9,7 @@ from pathlib import Path
 from syntagma.config import read_mapping
 from syntagma.errors import ConfigError
 
-FILES = ("config.json", "model.safetensors", "tokenizer.json", "words.txt", "README.md")
+FILES = ("config.json", "model.safetensors", "tokenizer.json", "words.txt", "README.md", "*.onnx")
 """What a model's folder holds; nothing else is fetched."""
 MARIAN_FILES = ("config.json", "model.safetensors", "pytorch_model.bin", "vocab.json", "source.spm", "target.spm")
 """What the folder of a pretrained Marian model holds."""

@@ -14,12 +14,13 @@ from safetensors.torch import save_file
 from syntagma.network.batch import pad_rows, stack_contexts
 from syntagma.network.config import ModelConfig, preset
 from syntagma.network.contexts import AnnotatedContext
+from syntagma.network.graphs.networks import build_graphs
 from syntagma.network.network import Network
-from syntagma.runtime.graphs.networks import build_graphs
+from syntagma.network.weightfile import WeightFile
 from syntagma.runtime.onnx import OnnxRuntime
-from syntagma.runtime.weightfile import WeightFile
 
 LABELS = (5, 6, 7, 8)
+# fmt: off
 KINDS: dict[str, dict[str, Any]] = {
     "extra-encoder": {},
     "extra-attention": {"architecture": "extra-attention"},
@@ -32,8 +33,13 @@ KINDS: dict[str, dict[str, Any]] = {
     "slots history": {"slots": True, "history": True},
     "everything": {"copy": True, "slots": True, "history": True, "decoder_layers": 2, "source_layers": 2},
     "copy seq2seq": {"architecture": "seq2seq", "copy": True},
+    "as Marian": {
+        "norm": "post", "context_norm": "pre", "activation": "swish", "positions": "marian",
+        "output_bias": True, "outputs": 50,
+    },
     "copy concat": {"architecture": "concat", "copy": True, "slots": True},
 }
+# fmt: on
 
 
 def make_network(**changes: Any) -> Network:

@@ -38,7 +38,8 @@ def everything(config: ModelConfig, rows: int, **more: object) -> Mask:
 
 
 def allowed(config: ModelConfig) -> list[int]:
-    return [v for v in range(config.vocabulary) if v not in (config.pad, config.start, config.sep)]
+    never = {config.pad, config.start, config.sep, *config.context_marks} - set(config.controls)
+    return [v for v in range(config.outputs or config.vocabulary) if v not in never]
 
 
 def check(step_tokens: np.ndarray, step_scores: np.ndarray, expected: np.ndarray, config: ModelConfig) -> None:

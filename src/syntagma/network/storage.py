@@ -1,5 +1,4 @@
-"""Models as folders: `config.json`, `model.safetensors`, `tokenizer.json`, `README.md`, and `words.txt` where a
-model has a list of its words.  Nothing in them is executed.
+"""Model folders (`network/folder.py`) read into torch and written.
 
 Loading reports everything that is wrong with the weights at once: missing, unknown and misshapen ones.
 """
@@ -12,30 +11,27 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, TypeVar
 
-import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from syntagma.config import read_mapping
-from syntagma.errors import Place, SyntagmaError
+from syntagma.errors import Place
 from syntagma.files import write_whole
-from syntagma.hub import find_folder
 from syntagma.network.config import ModelConfig
+from syntagma.network.folder import FORMAT, READS, WEIGHTS, WORDS, ModelError, ModelFolder, words_in
 from syntagma.network.interface import Learns
 from syntagma.network.network import Network
+from syntagma.network.packing import Precision, pack_weights, unpack_weights
+from syntagma.network.weightfile import WeightFile
 from syntagma.text.lexicon import Lexicon
-from syntagma.text.vocabulary import Vocabulary, load_vocabulary
+from syntagma.text.vocabulary import Vocabulary
 
-FORMAT = 1
-WORDS = "words.txt"
-
-
-class ModelError(SyntagmaError):
-    """A model folder that cannot be used."""
-
+__all__ = [
+    "FORMAT", "READS", "WORDS", "ModelError", "Pretrained", "check_weights", "from_pretrained",
+    "hash_weights", "load_weights", "save_pretrained", "words_in", "write_folder",
+]  # fmt: skip
 
 AnyNetwork = TypeVar("AnyNetwork", bound=Learns, covariant=True)
 
@@ -63,14 +59,14 @@ def save_pretrained(
     card: str,
     *,
     about: Mapping[str, Any] | None = None,
-    dtype: Literal["float32", "float16"] = "float32",
+    precision: Precision = "fp32",
     words: Lexicon | None = None,
 ) -> None:
     """Write a model folder; `about` (how to search, what it was trained on) goes into its config.json.
 
     The configuration is written last, so a folder that has one is complete.
     """
-    weights = {name: tensor.detach().cpu().to(getattr(torch, dtype)) for name, tensor in network.state_dict().items()}
+    weights = pack_weights(network.state_dict(), precision)
     values = {"model": network.config.to_dict(), "tokenizer": subwords.fingerprint, "about": dict(about or {})}
     write_folder(Path(folder), weights, subwords, card, values, words)
 
@@ -88,53 +84,43 @@ def write_folder(
     (folder / "config.json").unlink(missing_ok=True)
     part = folder / ".model.safetensors.part"
     save_file(dict(weights), part)
-    part.replace(folder / "model.safetensors")
+    part.replace(folder / WEIGHTS)
     vocabulary.save(folder / "tokenizer.json")
-    shutil.copymode(folder / "tokenizer.json", folder / "model.safetensors")  # which the library makes private
+    shutil.copymode(folder / "tokenizer.json", folder / WEIGHTS)  # which the library makes private
+    graphs = write_graphs(folder, ModelConfig.from_dict(values["model"])) if "backbone" not in values else {}
     if words is not None:
         words.save(folder / WORDS)
     with write_whole(folder / "README.md") as stream:
         stream.write(card)
     with write_whole(folder / "config.json") as stream:
-        json.dump({"format": FORMAT, **values}, stream, indent=2, ensure_ascii=False)
+        json.dump({**values, "format": FORMAT, "graphs": graphs}, stream, indent=2, ensure_ascii=False)
         stream.write("\n")
 
 
-def copy_folder(
-    folder: Path, out: Path, card: str, about: Mapping[str, Any], dtype: Literal["float32", "float16"]
-) -> None:
-    """A model folder once more, whatever network it holds, with another card, other settings and weights as `dtype`."""
-    weights = load_weights(folder / "model.safetensors")
-    kept = {name: one.to(getattr(torch, dtype)) if one.is_floating_point() else one for name, one in weights.items()}
-    values = read_mapping(folder / "config.json") | {"about": dict(about)}
-    write_folder(out, kept, load_vocabulary(folder / "tokenizer.json"), card, values)
+def write_graphs(folder: Path, config: ModelConfig) -> dict[str, str]:
+    """Write the graphs of the network whose weights are in a folder; their checksums by name.
+
+    Without the package `onnx` there are none: a folder that training made is not lost for want of it, torch runs it,
+    and `syntagma export` adds them.
+    """
+    try:
+        from syntagma.network.graphs.networks import build_graphs
+    except ImportError:
+        return {}
+    checksums = {}
+    for name, data in build_graphs(config, WeightFile.open(folder / WEIGHTS)).items():
+        with write_whole(folder / f"{name}.onnx", "wb") as stream:
+            stream.write(data)
+        checksums[name] = hashlib.sha256(data).hexdigest()
+    return checksums
 
 
 def from_pretrained(name: str | Path) -> Pretrained[Network]:
-    """The model of that name: a bundled one, a folder, or an id on the model hub (which needs `huggingface_hub`)."""
-    folder = find_folder(name, "model", "model")
-    values = read_mapping(folder / "config.json")
-    if values.get("format") != FORMAT:
-        found = values.get("format", "none")
-        raise ModelError(
-            f"its format is {found}, this version reads {FORMAT}",
-            Place(str(folder)),
-            "update Syntagma or convert it again",
-        )
-    config = ModelConfig.from_dict(values["model"])
-    subwords = load_vocabulary(folder / "tokenizer.json")
-    if subwords.fingerprint != values.get("tokenizer") or subwords.size != config.vocabulary:
-        raise ModelError(
-            "its tokenizer.json is not the one it was trained with", Place(str(folder)), "restore that file"
-        )
-    network = Network(config)
-    network.load_state_dict(_read_weights(folder / "model.safetensors", network), assign=True)
-    return Pretrained(network.eval(), subwords, values.get("about", {}), words_in(folder))
-
-
-def words_in(folder: Path) -> Lexicon | None:
-    """The words that a model folder lists, if it does."""
-    return Lexicon.load(folder / WORDS) if (folder / WORDS).is_file() else None
+    """The network of a model folder in torch: a bundled one's name, a folder, or an id on the model hub."""
+    folder = ModelFolder.open(name)
+    network = Network(folder.config)
+    network.load_state_dict(_read_weights(folder.path / WEIGHTS, network), assign=True)
+    return Pretrained(network.eval(), folder.vocabulary, folder.about, folder.words)
 
 
 def load_weights(path: Path) -> dict[str, Tensor]:
@@ -148,12 +134,12 @@ def load_weights(path: Path) -> dict[str, Tensor]:
 
 def _read_weights(path: Path, network: Network) -> dict[str, Tensor]:
     """The weights as float32, checked against what the network has."""
-    weights = load_weights(path)
+    weights = unpack_weights(load_weights(path))
     wanted = {name: tuple(tensor.shape) for name, tensor in network.state_dict().items()}
     problems = check_weights(wanted, {name: tuple(tensor.shape) for name, tensor in weights.items()})
     if problems:
         raise ModelError("; ".join(problems), Place(str(path)), "use the config.json that belongs to it")
-    return {name: tensor.float() for name, tensor in weights.items()}
+    return weights
 
 
 def check_weights(wanted: Mapping[str, tuple[int, ...]], found: Mapping[str, tuple[int, ...]]) -> list[str]:

@@ -14,7 +14,7 @@ from syntagma.network.config import ModelConfig
 from syntagma.runtime.base import IMPOSSIBLE, Draw, IdArray, Mask, ScoreArray, WordSet
 
 _BLOCKS = 512
-_WIDE = 4096
+_WIDE = 1 << 15
 _FEW = 16
 _LIKELIEST = 256
 
@@ -38,9 +38,9 @@ class Selector:
     """Finds candidates among the scores of one model's vocabulary."""
 
     def __init__(self, config: ModelConfig) -> None:
-        self.size = getattr(config, "outputs", None) or config.vocabulary
+        self.size = config.outputs or config.vocabulary
         self.controls = np.array(config.controls, np.int64)
-        no_text = {config.pad, config.start, config.sep, *config.controls}
+        no_text = {config.pad, config.start, config.sep, *config.context_marks, *config.controls}
         self._no_text = np.array(sorted(number for number in no_text if number < self.size), np.int64)
         self._columns: WeakKeyDictionary[WordSet, _Columns] = WeakKeyDictionary()
 
@@ -104,7 +104,7 @@ def best(scores: ScoreArray, k: int) -> IdArray:
     k = min(k, size)
     if k == 0 or rows == 0:
         return np.zeros((rows, k), np.int64)
-    if size > _WIDE and k * _FEW < _BLOCKS:
+    if rows * size > _WIDE and k * _FEW < _BLOCKS and size > 8 * _BLOCKS:
         columns, more = _likely_columns(scores, k)
         values = np.take_along_axis(scores, columns, axis=1)
     else:

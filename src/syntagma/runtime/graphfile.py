@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from syntagma.errors import Place, SyntagmaError
-from syntagma.runtime.weightfile import WeightFile
+from syntagma.network.weightfile import WeightFile
 
 _TYPES = {1: "float32", 2: "uint8", 3: "int8", 7: "int64", 9: "bool", 10: "float16", 16: "bfloat16"}
 # Numbers of fields in onnx.proto.

@@ -59,7 +59,7 @@ class OnnxRuntime:
 
     def __init__(self, folder: Path, config: ModelConfig, checksums: Mapping[str, str], threads: int = 1) -> None:
         self.config = config
-        whole = config.whole or not config.guided
+        whole = config.whole or config.architecture == "seq2seq"
         self.capabilities = Capabilities(config.guided, scores_texts=whole, controls_template=config.guided)
         self._graphs = Graphs(folder, checksums, threads)
         self._selector = Selector(config)
@@ -201,22 +201,30 @@ class OnnxRuntime:
         }
         if config.slots:
             inputs["slots"] = np.minimum(parts, config.max_slots - 1)
-        if config.copy:
-            inputs["source_ids"] = state.sources.stack.ids
-            inputs["copy_keys"] = state.sources.stack.arrays["copy_keys"]
-        for name, shelf in (("source", state.sources), ("context", state.contexts)):
-            if shelf is not None:
-                inputs[f"{name}_layout"], inputs[f"{name}_seats"] = shelf.seats
-                inputs[f"{name}_mask"] = shelf.stack.mask
-                inputs |= {f"{name}_{cache}": shelf.stack.arrays[cache] for cache in self._caches}
-        past = {f"past_{name}": value for name, value in state.caches.items()}
+        values = {f"past_{name}": value for name, value in state.caches.items()}
+        values |= self._shelf_values("source", state.sources)
+        if state.contexts is not None:
+            values |= self._shelf_values("context", state.contexts)
         wanted = [*self._caches, "fed", "scores", *(["norm"] if config.copy else [])]
-        outputs = self._run("decoder", inputs, wanted, past)
+        outputs = self._run("decoder", inputs, wanted, values)
         state.caches = {name: outputs[name] for name in self._caches}
         state.seen = np.concatenate([state.seen, valid], axis=1)
         state.lengths = state.lengths + np.count_nonzero(valid, axis=1)
         state.parts = parts[:, -1]
         return outputs, valid
+
+    def _shelf_values(self, name: str, shelf: Shelf) -> dict[str, Value]:
+        """What the decoder reads of its sources or contexts; made once for each stack."""
+        stack, make = shelf.stack, self._graphs.value
+        if not stack.values:
+            stack.values.update({f"{name}_{cache}": make(stack.arrays[cache]) for cache in self._caches})
+            stack.values[f"{name}_mask"] = make(stack.mask)
+            if name == "source" and self.config.copy:
+                stack.values.update(source_ids=make(stack.ids), copy_keys=make(stack.arrays["copy_keys"]))
+        if not shelf.values:
+            layout, seats = shelf.seats
+            shelf.values.update({f"{name}_layout": make(layout), f"{name}_seats": make(seats)})
+        return stack.values | shelf.values
 
     def _run(
         self,

@@ -18,7 +18,7 @@ def position_table(config: ModelConfig) -> ScoreArray | None:
     if config.positions == "learned":
         return None
     half = config.width // 2
-    steps = half if str(config.positions) == "marian" else max(half - 1, 1)
+    steps = half if config.positions == "marian" else max(half - 1, 1)
     rates = np.exp(np.arange(half) * -(math.log(10000) / steps))
     angles = np.arange(config.max_positions + config.first_position)[:, None] * rates
     return np.concatenate([np.sin(angles), np.cos(angles)], axis=1).astype(np.float32)

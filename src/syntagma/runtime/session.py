@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from syntagma.errors import MissingExtra, Place, SyntagmaError
+from syntagma.network.weightfile import WeightFile
 from syntagma.runtime.graphfile import GraphError, check_graph
-from syntagma.runtime.weightfile import WeightFile
 
 WEIGHTS = "model.safetensors"
 OLDEST = (1, 20)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -33,6 +33,8 @@ class Stack:
     arrays: Mapping[str, Array]
     padding: BoolArray
     owners: tuple[Any, ...]
+    values: dict[str, Any] = field(default_factory=dict, repr=False)
+    """What a runtime has made of the arrays."""
 
     def __len__(self) -> int:
         return len(self.padding)
@@ -64,9 +66,7 @@ class Stack:
     def join(stacks: Sequence[Stack]) -> Stack:
         """Those of all stacks, one after the other."""
         longest = max(stack.padding.shape[1] for stack in stacks)
-        arrays = {
-            name: join_padded([stack.arrays[name] for stack in stacks], longest, -2) for name in stacks[0].arrays
-        }
+        arrays = {name: join_padded([stack.arrays[name] for stack in stacks], longest, -2) for name in stacks[0].arrays}
         padding = join_padded([stack.padding for stack in stacks], longest, -1, True)
         return Stack(arrays, padding, tuple(owner for stack in stacks for owner in stack.owners))
 
@@ -83,6 +83,8 @@ class Shelf:
 
     stack: Stack
     places: IdArray
+    values: dict[str, Any] = field(default_factory=dict, repr=False)
+    """What a runtime has made of the seats."""
 
     @cached_property
     def seats(self) -> tuple[IdArray, IdArray]:

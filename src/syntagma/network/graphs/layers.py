@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from onnx import TensorProto
 
-from syntagma.runtime.graphs.builder import MICROSOFT, Graph
+from syntagma.network.graphs.builder import MICROSOFT, Graph
 
 FORBIDDEN = -1e9
 _ZERO_POINT = 128
@@ -59,7 +59,8 @@ class Layers:
         row_scale = graph.op("Max", graph.op("Mul", highest, graph.number(1 / 127)), graph.number(1e-9))
         zero = graph.constant(_ZERO_POINT, "uint8")
         flat = graph.op("Squeeze", row_scale, graph.constant([1]))
-        zeros = graph.op("Expand", zero, self.size(states, 0))
+        point = graph.number(_ZERO_POINT)
+        zeros = graph.op("Cast", graph.op("Clip", flat, point, point), to=TensorProto.UINT8)
         whole = graph.op("QuantizeLinear", states, flat, zeros, axis=0)
         turned = graph.op("Transpose", weight, perm=[1, 0])
         product = graph.op("MatMulIntegerToFloat", whole, turned, graph.number(1.0), scale, zero, domain=MICROSOFT)

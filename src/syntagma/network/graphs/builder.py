@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from onnx import ModelProto, TensorProto, ValueInfoProto, helper
 
-from syntagma.runtime.weightfile import WeightFile
+from syntagma.network.weightfile import WeightFile
 
 OPSET = 17
 IR_VERSION = 8
@@ -65,9 +65,7 @@ class Graph:
         """The first output of an operation; an input that is left out is an empty name."""
         return self.ops(kind, *inputs, outs=[out or self._fresh()], domain=domain, **attributes)[0]
 
-    def ops(
-        self, kind: str, *inputs: str, outs: Sequence[str] | int, domain: str = "", **attributes: Any
-    ) -> list[str]:
+    def ops(self, kind: str, *inputs: str, outs: Sequence[str] | int, domain: str = "", **attributes: Any) -> list[str]:
         """The outputs of an operation that has several."""
         names = [self._fresh() for _ in range(outs)] if isinstance(outs, int) else list(outs)
         self._nodes.append(helper.make_node(kind, inputs, names, domain=domain, **attributes))

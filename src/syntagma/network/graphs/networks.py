@@ -7,9 +7,9 @@ L tokens fed at once, T cached positions, H heads, D = W / H, V ids that can be 
 from __future__ import annotations
 
 from syntagma.network.config import ModelConfig
-from syntagma.runtime.graphs.builder import MICROSOFT, Graph
-from syntagma.runtime.graphs.layers import Layers
-from syntagma.runtime.weightfile import WeightFile
+from syntagma.network.graphs.builder import MICROSOFT, Graph
+from syntagma.network.graphs.layers import Layers
+from syntagma.network.weightfile import WeightFile
 
 
 def build_graphs(config: ModelConfig, weights: WeightFile) -> dict[str, bytes]:
@@ -155,7 +155,7 @@ class _Decoder(NetworkLayers):
         for number in range(config.decoder_layers):
             states = self._look_back(states, number)
             if config.attends_to_context:
-                states = self._look_at("context", states, number, getattr(config, "context_norm", None))
+                states = self._look_at("context", states, number, config.context_norm)
             states = self._look_at("source", states, number)
             states = self.feed_forward(states, f"decoder.{number}.feed_forward")
         self._write(self.norm(states, "decoder_norm") if self.pre else states)
@@ -253,7 +253,7 @@ class _Decoder(NetworkLayers):
         graph.output(graph.choose(several, earlier, nothing, "float32"), "fed")
 
     def _outputs(self) -> int:
-        return getattr(self.config, "outputs", None) or self.config.vocabulary
+        return self.config.outputs or self.config.vocabulary
 
     def _log_softmax(self, hidden: str) -> str:
         """The log-probabilities [R, V] of all that can be written after states [R, W]."""
@@ -266,7 +266,7 @@ class _Decoder(NetworkLayers):
             until = graph.constant([0]), graph.constant([self._outputs()]), graph.constant([0])
             weight = graph.op("Slice", weight, *until)
             scale = graph.op("Slice", scale, *until) if scale else ""
-        bias = graph.weight("output_bias") if getattr(config, "output_bias", False) else ""
+        bias = graph.weight("output_bias") if config.output_bias else ""
         logits = (
             self.int8_product(hidden, weight, scale, bias)
             if is_int8
