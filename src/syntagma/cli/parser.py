@@ -184,10 +184,10 @@ def export(
     from syntagma.files import make_whole, read_lines
     from syntagma.hub import find_folder
     from syntagma.parse.ensemble import average
-    from syntagma.parse.neural import NeuralParser
+    from syntagma.parse.trainable import TrainableParser
 
     folders = [find_folder(name, "parser", "network") for name in parsers]
-    parser = average(parsers, [NeuralParser.load(folder) for folder in folders])
+    parser = average(parsers, [TrainableParser.load(folder) for folder in folders])
     if version is not None:
         parser.config = replace(parser.config, version=version)
     text = "\n".join(read_lines(card or folders[0] / "README.md")) + "\n"
