@@ -9,7 +9,7 @@ import syntagma
 
 ORDER = [
     "errors", "files", "config", "hub", "process", "engines", "tree", "levels", "template", "text",
-    "network", "runtime", "parse", "metrics", "corpus", "convert", "backbone", "search", "train", "distillation",
+    "network", "convert", "backbone", "runtime", "parse", "metrics", "corpus", "search", "train", "distillation",
     "experiment", "serve", "bench", "cli", "demo", "__main__", "__init__",
 ]  # fmt: skip
 ROOT = Path(syntagma.__file__).parent

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from syntagma.errors import BracketError, ConfigError, SyntagmaError
 from syntagma.network.packing import quantise
 from syntagma.parse.base import Parser, SentenceError, load_parser
-from syntagma.parse.encoder import load_bert
 from syntagma.parse.chart import span_number
+from syntagma.parse.encoder import load_bert
 from syntagma.parse.neural import NeuralParser
 from syntagma.parse.pieces import PIECES_A_WORD, Pieces, shape_of
 from syntagma.parse.settings import encoder_folder

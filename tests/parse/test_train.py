@@ -16,10 +16,10 @@ import torch
 
 from syntagma.errors import ConfigError, InputError, SyntagmaError
 from syntagma.parse.config import from_dict, from_settings, to_dict
-from syntagma.parse.trainable import TrainableParser
 from syntagma.parse.score import score_trees
 from syntagma.parse.settings import TrainConfig, Trees, encoder_folder, read_data
 from syntagma.parse.train import Trainer
+from syntagma.parse.trainable import TrainableParser
 
 
 class KilledError(Exception):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import NoReturn
 
 import typer
 
@@ -27,8 +28,8 @@ from syntagma.cli import (
     train,
     votes,
 )
-from syntagma.errors import SyntagmaError
-from syntagma.process import keep_freed_memory, load_less_of_torch
+from syntagma.errors import MissingExtra, SyntagmaError
+from syntagma.process import keep_freed_memory
 
 app = typer.Typer(
     name="syntagma",
@@ -66,15 +67,26 @@ def _root(version: bool = typer.Option(False, "--version", help="Print the versi
         raise typer.Exit
 
 
+TRAINING = ("torch", "transformers", "pyarrow", "onnx")
+"""Packages that only the extra `train` brings."""
+
+
+def _fail(error: SyntagmaError) -> NoReturn:
+    print(f"syntagma: {error}", file=sys.stderr)
+    sys.exit(1)
+
+
 def main() -> None:
     """Run the command; a user's error is one sentence on stderr and exit code 1."""
     keep_freed_memory()
-    load_less_of_torch()
     try:
         app()
     except SyntagmaError as error:
-        print(f"syntagma: {error}", file=sys.stderr)
-        sys.exit(1)
+        _fail(error)
+    except ModuleNotFoundError as error:
+        if error.name not in TRAINING:
+            raise
+        _fail(MissingExtra(error.name, "train", "this command"))
     except BrokenPipeError:  # the reader of our output has gone, e.g. `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)

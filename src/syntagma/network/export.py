@@ -8,16 +8,8 @@ from typing import Any
 
 from syntagma.errors import MissingExtra, Place
 from syntagma.network.folder import WEIGHTS, ModelError, ModelFolder
-from syntagma.network.weightfile import WeightFile
+from syntagma.network.weightfile import WeightFile, stored_precision
 from syntagma.text.lexicon import Lexicon
-
-_NAMES = {"float32": "fp32", "float16": "fp16"}
-
-
-def stored_precision(weights: WeightFile) -> str:
-    """The precision of a file's weights."""
-    kinds = {entry.dtype for entry in weights.values()}
-    return "int8" if "int8" in kinds else _NAMES.get("float32" if "float32" in kinds else "float16", "")
 
 
 def export_network(

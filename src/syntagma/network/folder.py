@@ -31,7 +31,7 @@ class ModelError(SyntagmaError):
 
 @dataclass(frozen=True)
 class ModelFolder:
-    """A model's configuration, its vocabulary, what is known about it, and the words that it has met if it lists them."""
+    """A model's configuration, its vocabulary, what is known about it, and the words that it has met, where listed."""
 
     path: Path
     values: dict[str, Any]
@@ -41,7 +41,7 @@ class ModelFolder:
 
     @staticmethod
     def open(name: str | Path) -> ModelFolder:
-        """The model of that name: a bundled one, a folder, or an id on the model hub (which needs `huggingface_hub`)."""
+        """The model of that name: a bundled one, a folder, or an id on the hub (which needs `huggingface_hub`)."""
         folder = find_folder(name, "model", "model")
         values = read_mapping(folder / "config.json")
         if values.get("format") not in READS:

@@ -1,7 +1,7 @@
 """Weights as they are stored: float32, float16, or matrices in eight bits with one scale a row.
 
-A matrix `name` of eight bits is stored as `name` (int8) and `name.scale` (float16, one a row); what is no matrix is stored
-as float16 then.
+A matrix `name` of eight bits is stored as `name` (int8) and `name.scale` (float16, one a row); what is no matrix is
+stored as float16 then.
 """
 
 from __future__ import annotations

@@ -59,3 +59,9 @@ class WeightFile(dict[str, Entry]):
         except (ValueError, KeyError, TypeError, AttributeError, struct.error) as error:
             raise WeightError(f"it cannot be read as weights ({error})", Place(str(path)), remedy) from None
         return WeightFile(path, entries)
+
+
+def stored_precision(weights: WeightFile) -> str:
+    """In which of `fp32`, `fp16` and `int8` a file has its weights."""
+    kinds = {entry.dtype for entry in weights.values()}
+    return "int8" if "int8" in kinds else "fp32" if "float32" in kinds else "fp16"

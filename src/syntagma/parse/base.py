@@ -56,7 +56,10 @@ class SentenceError(InputError):
 
 
 def load_parser(name: str = DEFAULT, threads: int = 1) -> Parser:
-    """The parser of that name; this file's head lists the names.  `threads` is for a graph, torch has its own setting."""
+    """The parser of that name; this file's head lists the names.
+
+    `threads` is how many a graph runs on; torch has a setting of its own.
+    """
     kind, _, rest = name.partition(":")
     if kind == "brackets":
         from syntagma.parse.brackets import BracketsParser

@@ -28,8 +28,8 @@ class _ParserGraph:
         """`pieces` and `shapes` [B, P], where they are `padding`; `first` and `last` [B * F], the number of each word's
         first and last piece among B * P, and `word_padding` [B, F]; `starts` and `ends` [R] of the spans.
 
-        Out come the best label but the null label of each span, `labels` [B * R], its score `values` [B * R], and the best
-        tag of each word and mark, `tags` [B * F].
+        Out come the best label but the null label of each span, `labels` [B * R], its score `values` [B * R], and the
+        best tag of each word and mark, `tags` [B * F].
         """
         graph, net = self.graph, self.net
         words = self._words(self._pieces())
@@ -49,7 +49,9 @@ class _ParserGraph:
         mask = net.mask(graph.input("padding", "bool", ["B", "P"]))
         size = graph.op("Squeeze", net.size(pieces, 1))
         places = graph.op("Range", graph.constant(0), size, graph.constant(1))
-        states = graph.op("Add", net.embed("encoder.pieces.weight", pieces), net.embed("encoder.positions.weight", places))
+        states = graph.op(
+            "Add", net.embed("encoder.pieces.weight", pieces), net.embed("encoder.positions.weight", places)
+        )
         states = graph.op("Add", states, net.embed("encoder.shapes.weight", shapes))
         states = graph.op("Reshape", states, graph.constant([-1, self.shape.width]))
         states = net.norm(states, "encoder.norm", self.shape.epsilon)

@@ -38,7 +38,9 @@ class OnnxScorer:
             "ends": ends,
         }
         values = {name: self._graphs.value(array) for name, array in inputs.items()}
-        found = {n: value.numpy() for n, value in self._graphs.run("parser", values, ["values", "labels", "tags"]).items()}
+        found = {
+            n: value.numpy() for n, value in self._graphs.run("parser", values, ["values", "labels", "tags"]).items()
+        }
         rows = len(sentences)
         return Scored(
             found["values"].reshape(rows, -1),

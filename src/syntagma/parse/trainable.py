@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from torch import nn
 
 from syntagma.errors import ConfigError, Place
 from syntagma.files import write_whole
-from syntagma.network.weightfile import WeightFile
+from syntagma.network.weightfile import WeightFile, stored_precision
 from syntagma.parse import weights
 from syntagma.parse.config import read_config, to_dict
 from syntagma.parse.network import ParserNetwork, collate
@@ -46,11 +47,17 @@ class TrainableParser(NeuralParser):
         values, labels = scores[:, :, 1:].max(dim=2)
         return Scored(values.numpy(), labels.numpy() + 1, tags.argmax(dim=2).numpy())
 
-    def save(self, folder: str | Path, precision: str = "int8") -> None:
-        """Write the model folder with its graph; `precision` of the matrices is `int8`, `fp16` or `fp32`."""
+    def save(self, folder: str | Path, precision: str = "int8", stored: Path | None = None) -> None:
+        """Write the model folder with its graph; `precision` of the matrices is `int8`, `fp16` or `fp32`.
+
+        Where the file `stored` has the weights in that precision already, it is copied.
+        """
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        weights.save(self.network, folder / "model.safetensors", precision)
+        if stored is not None and stored_precision(WeightFile.open(stored)) == precision:
+            shutil.copyfile(stored, folder / "model.safetensors")
+        else:
+            weights.save(self.network, folder / "model.safetensors", precision)
         with write_whole(folder / "tokenizer.json") as stream:
             stream.write(self.pieces.tokenizer.to_str())
         config = replace(self.config, graphs=write_graph(folder, self.config))

@@ -148,7 +148,8 @@ def _block_count(size: int) -> int:
 def draw_tokens(scores: ScoreArray, draw: Draw) -> IdArray:
     """A column [N, 1] for each row of scores [N, V], drawn among the likeliest that make up `top_p`.
 
-    Columns are laid side by side from the likeliest on, each as wide as its share; the uniform number says where to look.
+    Columns are laid side by side from the likeliest on, each as wide as its share; the uniform number says where to
+    look.
     """
     tokens = np.zeros((len(scores), 1), np.int64)
     for row, uniform in enumerate(draw.uniforms):

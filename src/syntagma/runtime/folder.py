@@ -40,8 +40,8 @@ class Model:
 def load_model(name: str | Path, device: str = "auto", precision: str | None = None, threads: int = 1) -> Model:
     """The model of that name: a bundled one, a folder, or an id on the model hub (which needs `huggingface_hub`).
 
-    `device` is `auto`, `cpu`, `cuda`, `cuda:1` or `mps`; `precision` is what torch computes in on that device.  Graphs run
-    on the CPU, in the precision that their weights were exported in.
+    `device` is `auto`, `cpu`, `cuda`, `cuda:1` or `mps`; `precision` is what torch computes in on that device.  Graphs
+    run on the CPU, in the precision that their weights were exported in.
     """
     folder = ModelFolder.open(name)
     with_torch = device not in ("auto", "cpu") or (device == "auto" and _has_gpu()) or precision is not None
@@ -63,17 +63,19 @@ def _in_torch(folder: ModelFolder, device: str, precision: str | None) -> Runtim
             remedy = f"run `syntagma export --model {folder.path} --out ...` where torch is installed"
             raise ModelError("it has no graphs, so only torch can run it", Place(str(folder.path)), remedy)
         raise MissingExtra("torch", "train", f"running {folder.path.name} on {device}")
-    from syntagma.runtime.torch import TorchRuntime, find_device
+    from syntagma.runtime.torch import TorchRuntime, find_device  # type: ignore[import-not-found, unused-ignore]
 
     where = find_device(device)
     if folder.is_native:
         from syntagma.network.storage import from_pretrained
 
-        return TorchRuntime(from_pretrained(folder.path).network, where, precision)
+        native: Runtime = TorchRuntime(from_pretrained(folder.path).network, where, precision)
+        return native
     from syntagma.backbone.storage import from_pretrained as load_backbone
-    from syntagma.runtime.hf import HfRuntime
+    from syntagma.runtime.hf import HfRuntime  # type: ignore[import-not-found, unused-ignore]
 
-    return HfRuntime(load_backbone(folder.path).network, where, precision)
+    pretrained: Runtime = HfRuntime(load_backbone(folder.path).network, where, precision)
+    return pretrained
 
 
 def _has_gpu() -> bool:

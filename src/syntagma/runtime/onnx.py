@@ -264,7 +264,7 @@ _NOTHING: ScoreArray = np.zeros(0, np.float32)
 
 
 def _self_mask(seen: BoolArray, size: int) -> ScoreArray:
-    """What each of `size` new tokens may see of the cache [N, T] and of the new tokens, itself included: [N, 1, L, T + L]."""
+    """What each of L new tokens may see of the cache [N, T] and of the new tokens up to itself: [N, 1, L, T + L]."""
     count, past = seen.shape
     mask = np.empty((count, 1, size, past + size), np.float32)
     mask[..., :past] = np.where(seen, np.float32(0), FORBIDDEN)[:, None, None]

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from syntagma.errors import MissingExtra, Place, SyntagmaError
+from syntagma.errors import Place, SyntagmaError
 from syntagma.network.weightfile import WeightFile
 from syntagma.runtime.graphfile import GraphError, check_graph
 
@@ -15,12 +15,14 @@ WEIGHTS = "model.safetensors"
 OLDEST = (1, 20)
 """The first version of ONNX Runtime that the graphs are made for."""
 
+_INSTALL = "pip install -U 'onnxruntime>={}.{}'".format(*OLDEST)
+
 Value = Any
 """An `onnxruntime.OrtValue`; the library has no type hints."""
 
 
 class TooOld(SyntagmaError):
-    """A package whose version is too old."""
+    """An ONNX Runtime that is too old, or not there at all."""
 
 
 def load_onnxruntime() -> Any:
@@ -28,12 +30,11 @@ def load_onnxruntime() -> Any:
     try:
         import onnxruntime
     except ImportError:
-        raise MissingExtra("onnxruntime", "all", "running a model without torch") from None
+        raise TooOld("onnxruntime is not installed", remedy=f"install it: {_INSTALL}") from None
     version = tuple(int(part) for part in onnxruntime.__version__.split(".")[:2])
     if version < OLDEST:
-        oldest = ".".join(map(str, OLDEST))
         what = f"onnxruntime {onnxruntime.__version__} is too old for these graphs"
-        raise TooOld(what, remedy=f"install one of at least {oldest}: pip install -U 'onnxruntime>={oldest}'")
+        raise TooOld(what, remedy=f"install another: {_INSTALL}")
     return onnxruntime
 
 

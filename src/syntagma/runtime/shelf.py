@@ -146,8 +146,9 @@ def join_padded(arrays: Sequence[Array], size: int, axis: int, value: Any = 0, *
     joined = np.full(shape, value, arrays[0].dtype)
     start = 0
     for array in arrays:
-        filled = slice(size - array.shape[axis], size) if left else slice(0, array.shape[axis])
-        joined[(slice(start, start + len(array)), ..., filled, *[slice(None)] * (-1 - axis))] = array
+        used = slice(size - array.shape[axis], size) if left else slice(0, array.shape[axis])
+        rows = joined[start : start + len(array)]
+        rows.swapaxes(0, axis)[used] = array.swapaxes(0, axis)
         start += len(array)
     return joined
 

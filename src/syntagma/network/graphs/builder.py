@@ -133,9 +133,9 @@ class Graph:
 
     def to_bytes(self) -> bytes:
         """The finished model."""
-        graph = helper.make_graph(self._main, self.name, self._inputs, self._outputs, self._initializers.values())
+        graph = helper.make_graph(self._main, self.name, self._inputs, self._outputs, list(self._initializers.values()))
         opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(MICROSOFT, 1)]
         model: ModelProto = helper.make_model(
             graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="syntagma"
         )
-        return model.SerializeToString(deterministic=True)
+        return bytes(model.SerializeToString(deterministic=True))

@@ -1,7 +1,7 @@
 """The graphs of a network: its encoder, its context encoder and a step of its decoder.
 
-They compute what `network/network.py` computes.  B sources, S source positions, Q contexts, C context positions, N rows,
-L tokens fed at once, T cached positions, H heads, D = W / H, V ids that can be written.
+They compute what `network/network.py` computes.  B sources, S source positions, Q contexts, C context positions,
+N rows, L tokens fed at once, T cached positions, H heads, D = W / H, V ids that can be written.
 """
 
 from __future__ import annotations
@@ -61,9 +61,10 @@ def context_graph(config: ModelConfig, weights: WeightFile) -> bytes:
 def decoder_graph(config: ModelConfig, weights: WeightFile) -> bytes:
     """One step of the decoder.
 
-    Rows `tokens` [N, L] at `places` [N, L] go on from rows `parents` [N] of the caches `past_keys0`, `past_values0`, ...
-    [rows, H, T, D], which come back longer by L as `keys0`, `values0`, ....  `scores` [N, V] less `norm` [N] (where there
-    is a copy head) are the log-probabilities after the last token, `fed` [N, L - 1] those of the tokens after the first.
+    Rows `tokens` [N, L] at `places` [N, L] go on from rows `parents` [N] of the caches `past_keys0`, `past_values0`, and
+    so on [rows, H, T, D], which come back longer by L as `keys0`, `values0`.  `scores` [N, V] less `norm` [N] (where
+    there is a copy head) are the log-probabilities after the last token, `fed` [N, L - 1] those of the tokens after
+    the first.
 
     Rows that look at the same source or context ask together: `source_layout` [P, most] has the row at each seat, and
     `source_seats` [N] each row's seat among P * most.
@@ -113,10 +114,11 @@ class NetworkLayers(Layers):
         change = self.linear(self.activate(inner, self.config.activation), f"{block}.outer")
         return self.after(states, change, block, self.pre)
 
-    def queries_keys_values(self, states: str, attention: str, shape: str) -> list[str]:
+    def queries_keys_values(self, states: str, attention: str, shape: str) -> tuple[str, str, str]:
         """Queries, keys and values [B, H, L, D] of states [B * L, W] that look at each other."""
         together = self.linear(states, f"{attention}.query", f"{attention}.memory")
-        return [self.split_heads(part, shape) for part in self.graph.ops("Split", together, outs=3, axis=1)]
+        queries, keys, values = self.graph.ops("Split", together, outs=3, axis=1)
+        return self.split_heads(queries, shape), self.split_heads(keys, shape), self.split_heads(values, shape)
 
     def encoder(self, states: str, name: str, count: int, shape: str, mask: str) -> str:
         """A stack of encoder layers over states [B * L, W]; `shape` is [B, L, H, D]."""
@@ -171,18 +173,20 @@ class _Decoder(NetworkLayers):
 
     def _look_back(self, states: str, number: int) -> str:
         """Attention to what the row has written; its cache comes from its parent and grows."""
-        graph = self.graph
         block = f"decoder.{number}.self_attention"
         seen = self.before(states, block, self.pre)
-        queries, *new = self.queries_keys_values(seen, f"{block}.attention", self.heads_shape)
-        whole = []
-        for name, fresh in zip(("keys", "values"), new, strict=True):
-            past = graph.input(f"past_{name}{number}", "float32", ["rows", self.heads, "T", self.depth])
-            grown = graph.op("Concat", graph.op("Gather", past, self.parents), fresh, axis=2, out=f"{name}{number}")
-            graph.output(grown, grown)
-            whole.append(grown)
-        found = self.attend(queries, *whole, self.self_mask)
+        queries, keys, values = self.queries_keys_values(seen, f"{block}.attention", self.heads_shape)
+        keys, values = self._grow(f"keys{number}", keys), self._grow(f"values{number}", values)
+        found = self.attend(queries, keys, values, self.self_mask)
         return self.after(states, self.linear(found, f"{block}.attention.output"), block, self.pre)
+
+    def _grow(self, name: str, new: str) -> str:
+        """A cache of the parents, with new keys or values [N, H, L, D] behind it."""
+        graph = self.graph
+        past = graph.input(f"past_{name}", "float32", ["rows", self.heads, "T", self.depth])
+        grown = graph.op("Concat", graph.op("Gather", past, self.parents), new, axis=2, out=name)
+        graph.output(grown, grown)
+        return grown
 
     def _look_at(self, name: str, states: str, number: int, norm: str | None = None) -> str:
         """Attention to the source or the context, those rows together that look at the same."""
@@ -277,7 +281,7 @@ class _Decoder(NetworkLayers):
     # -- copying
 
     def _pointer(self, hidden: str, read: str) -> str:
-        """The chances [P, most * L, S] that rows [N * L, W], which have just read tokens [N, L], give each source place."""
+        """The chance [P, most * L, S] of each source place for rows [N * L, W] that have just read tokens [N, L]."""
         graph, config = self.graph, self.config
         layout, _, mask = self.layouts["source"]
         queries = self._seat(self.linear(hidden, "copy.query"), "source")
