@@ -45,7 +45,8 @@ KINDS: dict[str, dict[str, Any]] = {
 def make_network(**changes: Any) -> Network:
     torch.manual_seed(3)
     architecture = changes.pop("architecture", "extra-encoder")
-    network = Network(preset("tiny", 60, architecture, labels=LABELS, max_positions=32, **changes)).eval()
+    settings = {"vocabulary": 60, "labels": LABELS, "max_positions": 32} | changes
+    network = Network(preset("tiny", settings.pop("vocabulary"), architecture, **settings)).eval()
     with torch.no_grad():
         for weight in network.parameters():  # biases and norms begin at 0 and 1, where mistakes would not show
             weight += 0.2 * torch.randn_like(weight)

@@ -39,6 +39,7 @@ def _problems(data: bytes, weights: WeightFile) -> Iterator[str]:
     if len(graphs) != 1:
         raise ValueError
     known = 0
+    moved: list[str] = []
     for number, tensor in _fields(graphs[0]):
         if number != _GRAPH_INITIALIZER or not isinstance(tensor, bytes):
             continue
@@ -56,7 +57,10 @@ def _problems(data: bytes, weights: WeightFile) -> Iterator[str]:
             if (dtype, shape) != (entry.dtype, entry.shape):
                 yield f"{name} is {entry.dtype} {list(entry.shape)} in {weights.path.name}, not {dtype} {list(shape)}"
             elif (places.get("offset", "0"), places.get("length")) != (str(entry.offset), str(entry.length)):
-                yield f"it looks for {name} in another place than where {weights.path.name} has it"
+                moved.append(name)
+    if moved:
+        more = f" and {len(moved) - 1} others" if len(moved) > 1 else ""
+        yield f"it looks for {moved[0]}{more} in another place than where {weights.path.name} has it"
     if data.count(b"location") != known:  # such as one inside a node
         yield "it names a file in a place where it should not"
 

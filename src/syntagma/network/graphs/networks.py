@@ -61,7 +61,7 @@ def context_graph(config: ModelConfig, weights: WeightFile) -> bytes:
 def decoder_graph(config: ModelConfig, weights: WeightFile) -> bytes:
     """One step of the decoder.
 
-    Rows `tokens` [N, L] at `places` [N, L] go on from rows `parents` [N] of the caches `past_keys0`, `past_values0`, and
+    Rows `tokens` [N, L] at `places` [N, L] go on from rows `parents` [N] of the caches `past_keys0`, `past_values0` and
     so on [rows, H, T, D], which come back longer by L as `keys0`, `values0`.  `scores` [N, V] less `norm` [N] (where
     there is a copy head) are the log-probabilities after the last token, `fed` [N, L - 1] those of the tokens after
     the first.
