@@ -73,6 +73,7 @@ class Graphs:
         options = self._library.SessionOptions()
         options.intra_op_num_threads = self.threads
         options.inter_op_num_threads = 1
+        options.enable_mem_pattern = False  # which keeps a plan for every shape that was ever met
         options.log_severity_level = 3
         try:
             session = self._library.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
