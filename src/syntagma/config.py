@@ -33,17 +33,22 @@ class Settings:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """The settings with `values` and defaults for the rest; an unknown or ill-typed one is a `ConfigError`."""
+        if not isinstance(values, Mapping):
+            raise ConfigError(f"{shown(values)} are no settings of {cls.__name__}", remedy="give a mapping of them")
         hints = get_type_hints(cls)
         known = {field.name for field in fields(cls)}  # type: ignore[arg-type]
         for name in values:
             if name not in known:
                 near = difflib.get_close_matches(str(name), known, n=1)
                 remedy = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(sorted(known))}"
-                raise ConfigError(f"{name!r} is not a setting of {cls.__name__}", remedy=remedy)
+                raise ConfigError(f"{shown(name)} is not a setting of {cls.__name__}", remedy=remedy)
         try:
-            return cls(**{name: _typed(value, hints[name], name) for name, value in values.items()})
+            return cls(**{name: typed(value, hints[name], name) for name, value in values.items()})
         except TypeError as error:
             raise ConfigError(f"a setting of {cls.__name__} is missing ({error})", remedy="give it") from None
+        except ArithmeticError:
+            what = f"some numbers among the settings of {cls.__name__} make no sense together"
+            raise ConfigError(what, remedy="give others") from None
 
     def to_dict(self) -> dict[str, Any]:
         """The settings as plain values."""
@@ -86,6 +91,9 @@ def read_mapping(path: str | Path) -> dict[str, Any]:
         raise ConfigError(
             f"this is not JSON: {error.msg}", Place(str(path), error.lineno, error.colno), "mend it"
         ) from None
+    except (ValueError, RecursionError) as error:  # not UTF-8, a number of thousands of digits, brackets without end
+        what = "it is nested too deeply" if isinstance(error, RecursionError) else f"this cannot be read ({error})"
+        raise ConfigError(what, Place(str(path)), "mend it") from None
     if not isinstance(values, dict):
         raise ConfigError("this is not a mapping of settings to values", Place(str(path)), "write key: value lines")
     return values
@@ -105,30 +113,46 @@ def parse_overrides(pairs: list[str]) -> dict[str, Any]:
     return values
 
 
+def shown(value: Any) -> str:
+    """A value as a message shows it, which need not be all of it.
+
+    >>> shown("width"), len(shown("x" * 1000))
+    ("'width'", 83)
+    """
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # more digits, or deeper, than can be written
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= 80 else text[:80] + "..."
+
+
 def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _typed(value: Any, hint: Any, name: str) -> Any:
+def typed(value: Any, hint: Any, name: str) -> Any:
     """`value` as `hint` asks, or a `ConfigError`; an int serves as a float, a list as a tuple."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin is Literal:
         if value in inner:
             return value
-        raise ConfigError(f"{name!r} cannot be {value!r}", remedy=f"choose one of {', '.join(map(repr, inner))}")
+        raise ConfigError(f"{name!r} cannot be {shown(value)}", remedy=f"choose one of {', '.join(map(repr, inner))}")
     if origin in (Union, types.UnionType):
         for choice in inner:
             try:
-                return _typed(value, choice, name)
+                return typed(value, choice, name)
             except ConfigError:
                 continue
-        raise ConfigError(f"{name!r} cannot be {value!r}", remedy=f"give {hint}")
+        raise ConfigError(f"{name!r} cannot be {shown(value)}", remedy=f"give {hint}")
     if origin is tuple:
         if isinstance(value, list | tuple):
-            return tuple(_typed(item, inner[0], name) for item in value)
-    elif hint is float and isinstance(value, int | float) and not isinstance(value, bool):
+            return tuple(typed(item, inner[0], name) for item in value)
+    elif origin is dict:
+        if isinstance(value, Mapping):
+            return {typed(key, inner[0], name): typed(item, inner[1], name) for key, item in value.items()}
+    elif hint is float and isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 2**1023:
         return float(value)
     elif (hint is type(None) and value is None) or (type(value) is hint):
         return value
     wanted = getattr(hint, "__name__", str(hint))
-    raise ConfigError(f"{name!r} cannot be {value!r}", remedy=f"give a value of type {wanted}")
+    raise ConfigError(f"{name!r} cannot be {shown(value)}", remedy=f"give a value of type {wanted}")

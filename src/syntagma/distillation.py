@@ -27,6 +27,7 @@ from syntagma.hub import find_folder, hash_folder
 from syntagma.metrics.base import Segment
 from syntagma.metrics.lexical import ChrF
 from syntagma.network.storage import hash_weights
+from syntagma.process import use_threads_for
 from syntagma.search import Generator
 from syntagma.search.generator import BATCH
 from syntagma.search.spread import Found, Work, processes_for, spread
@@ -56,6 +57,7 @@ class Teacher:
     def write(self, sources: Iterable[str], workers: int) -> Iterator[Found]:
         """What it makes of each source, in their order."""
         if workers == 1:
+            use_threads_for(self.generator.network)
             return self.generator.stream(sources, batch=self.work.batch)
         return spread(self.work, sources, workers=workers)
 
@@ -106,6 +108,7 @@ def distill(
         max_words=old.max_words,
         keep_identical=True,  # a teacher may copy, and the student shall learn what it does
         keep_duplicates=old.keep_duplicates,
+        keep_overlap=old.keep_overlap,
         parser="neural" if old.trees is not None else old.parser,
         max_levels=old.max_levels,
         labels=old.labels,

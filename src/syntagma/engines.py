@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from dataclasses import dataclass
 from multiprocessing import connection, get_context, parent_process
 from typing import Any, TypeVar
 
@@ -27,6 +28,19 @@ Job = TypeVar("Job")
 Result = TypeVar("Result")
 
 ENGINES = ("local", "ray")
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a run is: the stage, what is done of it, of how much (None: unknown), and what earlier runs had done."""
+
+    stage: str
+    done: float
+    total: float | None
+    before: float = 0
+
+
+Watch = Callable[[Progress], None]
 
 
 def run(engine: str, work: Callable[[Job], Result], jobs: Iterable[Job], workers: int) -> Iterator[Result]:

@@ -6,6 +6,7 @@ sentence and exits with 1; a library user catches `SyntagmaError`.
 
 from __future__ import annotations
 
+import errno
 from dataclasses import dataclass
 
 
@@ -86,3 +87,47 @@ class MissingExtra(SyntagmaError):
             f"{purpose} needs the package {package}, which is not installed",
             remedy=f"install it with: pip install -c constraints.txt 'syntagma[{extra}]'",
         )
+
+
+_TRAINING = ("torch", "transformers", "pyarrow", "onnx")
+"""Packages that only the extra `train` brings."""
+
+
+def explain(error: BaseException) -> SyntagmaError | None:
+    """What the system, and not the program, has refused, as an error of this family; None for anything else.
+
+    >>> str(explain(OSError(errno.ENOSPC, "No space left on device", "run/log.jsonl")))
+    'run/log.jsonl: no space left on device; make room and give the same command again'
+    >>> explain(KeyError("a bug")) is None
+    True
+    """
+    if isinstance(error, ModuleNotFoundError):
+        return MissingExtra(error.name, "train", "this command") if error.name in _TRAINING else None
+    if isinstance(error, UnicodeEncodeError):
+        character = error.object[error.start : error.start + 1]
+        if error.encoding.lower().replace("-", "") == "utf8":
+            what = "a name or text among the arguments is not UTF-8"
+            return InputError(what, remedy="give it as UTF-8, or in a file")
+        what = f"the output takes {error.encoding} only, and {character!r} is not in it"
+        return InputError(what, remedy="set PYTHONIOENCODING=utf-8")
+    if isinstance(error, MemoryError) or _is_allocation(error):
+        return SyntagmaError(
+            "there is not enough memory", remedy="give shorter texts, a smaller batch or fewer workers"
+        )
+    if isinstance(error, RecursionError):
+        return SyntagmaError("something is nested too deeply", remedy="look at the input that was read last")
+    if not isinstance(error, OSError) or error.errno is None:
+        return None
+    place = Place(None if error.filename is None else _text(error.filename))
+    what = (error.strerror or str(error)).lower()
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    return InputError(what, place, "make room and give the same command again" if full else "check the path")
+
+
+def _is_allocation(error: BaseException) -> bool:
+    """Whether torch or safetensors says that memory has run out, for which they have no error of their own."""
+    return isinstance(error, RuntimeError) and "can't allocate memory" in str(error)
+
+
+def _text(name: object) -> str:
+    return name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name)

@@ -1,6 +1,6 @@
 """Lines in and files out, the same way for every command.
 
-Reading streams: a line at a time, whatever its length, from a file (also gzip), or from standard input for `-`.  A
+Reading streams: a line at a time, once, from a file, a pipe, or standard input for `-`, each plain or gzip.  A
 byte-order mark is dropped, Windows line ends are accepted, and bytes that are not UTF-8 are an error with the line and
 column.  Writing is whole or not at all: into a temporary name beside the target, renamed when complete.
 """
@@ -8,9 +8,11 @@ column.  Writing is whole or not at all: into a temporary name beside the target
 from __future__ import annotations
 
 import gzip
+import io
 import os
 import shutil
 import sys
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -19,6 +21,9 @@ from typing import IO, Any, BinaryIO
 from syntagma.errors import InputError, Place
 
 STDIN = "-"
+LONGEST_LINE = 1 << 26
+"""Bytes.  A longer line is no text that anything here can work on, and must not fill the memory."""
+_GZIP = b"\x1f\x8b"
 
 
 def read_lines(source: str | Path) -> Iterator[str]:
@@ -32,16 +37,49 @@ def read_lines(source: str | Path) -> Iterator[str]:
 def scan_lines(source: str | Path) -> Iterator[str | InputError]:
     """Like `read_lines`, but a line that is not text comes as an error in its place, so that the rest can go on."""
     name = source_name(source)
-    with _open_binary(source) as stream:
-        try:
-            for number, raw in enumerate(stream, 1):
-                if number == 1:
-                    raw = raw.removeprefix(b"\xef\xbb\xbf")
-                yield _decode(raw, name, number)
-        except (gzip.BadGzipFile, EOFError, OSError) as error:
-            raise InputError(
-                f"it cannot be read to its end ({_reason(error)})", Place(name), "give a whole file"
-            ) from None
+    with open_binary(source) as stream:
+        for number, raw in enumerate(raw_lines(stream, name), 1):
+            yield _decode(raw, name, number) if raw is not None else _too_long(name, number)
+
+
+def raw_lines(stream: BinaryIO, name: str) -> Iterator[bytes | None]:
+    """The lines of an open stream, unpacked where it is gzip, without their ends and without a byte-order mark.
+
+    The stream is read once from where it is, so it may be a pipe.  None stands for a line longer than `LONGEST_LINE`,
+    whose bytes are passed over.
+    """
+    try:
+        head = stream.read(2)
+        stream = io.BufferedReader(_Rejoined(head, stream))
+        unpacked = gzip.GzipFile(fileobj=stream) if head == _GZIP else stream
+        first = True
+        while raw := unpacked.readline(LONGEST_LINE):
+            whole = len(raw) < LONGEST_LINE or raw.endswith(b"\n")
+            while not whole:
+                rest = unpacked.readline(LONGEST_LINE)
+                if not rest or rest.endswith(b"\n"):
+                    break
+            if first:
+                raw, first = raw.removeprefix(b"\xef\xbb\xbf"), False
+            yield raw.removesuffix(b"\n").removesuffix(b"\r") if whole else None
+    except (gzip.BadGzipFile, EOFError, zlib.error, OSError) as error:
+        raise InputError(f"it cannot be read to its end ({reason(error)})", Place(name), "give a whole file") from None
+
+
+class _Rejoined(io.RawIOBase):
+    """A stream whose first bytes have been read, with those bytes in front again."""
+
+    def __init__(self, head: bytes, rest: BinaryIO) -> None:
+        self._head, self._rest = head, rest
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        taken = self._head or self._rest.read1(len(buffer))  # type: ignore[attr-defined]
+        self._head = b""
+        buffer[: len(taken)] = taken
+        return len(taken)
 
 
 def source_name(source: str | Path) -> str:
@@ -59,24 +97,29 @@ def _decode(raw: bytes, name: str, number: int) -> str | InputError:
         return InputError(what, Place(name, number, column), "save the file as UTF-8")
 
 
+def _too_long(name: str, number: int) -> InputError:
+    what = f"the line is longer than {LONGEST_LINE >> 20} MiB"
+    return InputError(what, Place(name, number), "give a file with one text a line")
+
+
 @contextmanager
-def _open_binary(source: str | Path) -> Iterator[BinaryIO | gzip.GzipFile]:
+def open_binary(source: str | Path) -> Iterator[BinaryIO]:
+    """The bytes of a file, or of standard input for `-`, which stays open."""
     if str(source) == STDIN:
+        if sys.stdin is None:
+            raise InputError("it is closed", Place(source_name(source)), "name a file instead")
         yield sys.stdin.buffer
         return
     try:
         stream = open(source, "rb")  # noqa: SIM115
     except OSError as error:
-        raise InputError(f"it cannot be opened ({_reason(error)})", Place(str(source)), "check the path") from None
+        raise InputError(f"it cannot be opened ({reason(error)})", Place(str(source)), "check the path") from None
     with stream:
-        if stream.peek(2)[:2] == b"\x1f\x8b":
-            with gzip.open(stream, "rb") as unpacked:
-                yield unpacked
-        else:
-            yield stream
+        yield stream
 
 
-def _reason(error: Exception) -> str:
+def reason(error: Exception) -> str:
+    """Why the system refused something, as a part of a sentence."""
     return (getattr(error, "strerror", None) or str(error)).lower()
 
 
@@ -94,9 +137,11 @@ def write_whole(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
             stream.flush()
             os.fsync(stream.fileno())
         os.replace(part, target)
+    except BrokenPipeError:  # of another stream: nobody reads the output any more
+        raise
     except OSError as error:
         raise InputError(
-            f"it cannot be written ({_reason(error)})", Place(str(path)), "check the folder and the space left"
+            f"it cannot be written ({reason(error)})", Place(str(path)), "check the folder and the space left"
         ) from None
     finally:
         with suppress(OSError):
@@ -124,7 +169,7 @@ def make_whole(folder: Path) -> Iterator[Path]:
         part.rename(folder)
     except OSError as error:
         raise InputError(
-            f"it cannot be written ({_reason(error)})", Place(str(folder)), "check the path and the space left"
+            f"it cannot be written ({reason(error)})", Place(str(folder)), "check the path and the space left"
         ) from None
     finally:
         shutil.rmtree(part, ignore_errors=True)

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from syntagma.config import read_mapping
-from syntagma.errors import ConfigError
+from syntagma.errors import ConfigError, Place
 
-FILES = ("config.json", "model.safetensors", "tokenizer.json", "words.txt", "README.md", "*.onnx")
+WEIGHTS = "model.safetensors"
+CHECKSUM = "weights_sha256"
+"""The entry of config.json with the checksum of the weights."""
+FILES = ("config.json", WEIGHTS, "tokenizer.json", "words.txt", "README.md", "*.onnx")
 """What a model's folder holds; nothing else is fetched."""
 MARIAN_FILES = ("config.json", "model.safetensors", "pytorch_model.bin", "vocab.json", "source.spm", "target.spm")
 """What the folder of a pretrained Marian model holds."""
@@ -41,13 +46,26 @@ def bundled(key: str) -> list[str]:
     return sorted(path.parent.name for path in _BUNDLED.glob("*/config.json") if key in read_mapping(path))
 
 
+def hash_file(path: Path) -> str:
+    """The SHA-256 of a file."""
+    with open(path, "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def check_checksum(folder: Path, values: Mapping[str, Any]) -> None:
+    """Raise where a folder's weights are not those whose checksum its config.json has; older folders have none."""
+    path, expected = folder / WEIGHTS, values.get(CHECKSUM)
+    if expected is not None and path.is_file() and hash_file(path) != expected:
+        what = "it is not the file that config.json has the checksum of"
+        raise ConfigError(what, Place(str(path)), "restore or download it again")
+
+
 def hash_folder(folder: Path) -> str:
     """The same for folders with equal files under equal names."""
     digest = hashlib.sha256()
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         digest.update(f"{path.relative_to(folder)} {path.stat().st_size} ".encode())
-        with open(path, "rb") as stream:
-            digest.update(hashlib.file_digest(stream, "sha256").digest())
+        digest.update(bytes.fromhex(hash_file(path)))
     return digest.hexdigest()[:16]
 
 

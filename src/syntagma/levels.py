@@ -274,6 +274,15 @@ def show(tokens: Iterable[Token]) -> str:
     )
 
 
+def _check_whole(item: str, labels: Collection[str], column: int) -> None:
+    """Refuse what is nearly a label: one half of its brackets, or other characters beside it."""
+    for name in filter(None, (*labels, *ROOT_NAMES)) if "<" in item or ">" in item else ():
+        bare = item.strip(".,;:!?\"'")
+        if bare in (f"<{name}", f"{name}>") or (f"<{name}>" in item and not _LOOKS_LIKE_LABEL.fullmatch(item)):
+            what = f"{item} is not the label <{name}>, and hardly a word"
+            raise LabelError(what, Place(column=column), f"write <{name}> with spaces around it")
+
+
 def read_tokens(text: str, labels: Collection[str] | None = None) -> Tokens:
     """The tokens that `text` shows; with `labels`, any other label is a `LabelError` with its column.
 
@@ -283,6 +292,8 @@ def read_tokens(text: str, labels: Collection[str] | None = None) -> Tokens:
     tokens: list[Token] = []
     for match in re.finditer(r"\S+", text):
         item = match.group()
+        if labels is not None:
+            _check_whole(item, labels, match.start() + 1)
         if not _LOOKS_LIKE_LABEL.fullmatch(item):
             tokens.append(item)
         elif item[0] == "\\":

@@ -1,9 +1,11 @@
-"""What a program tells its own process, and a library must not: how to keep memory."""
+"""What a program tells its own process, and a library must not: how to keep memory, how many threads to use."""
 
 from __future__ import annotations
 
 import ctypes
+import importlib
 import sys
+from typing import Any
 
 # Names of the C library for what `mallopt` sets.
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD = -1, -2, -3
@@ -24,3 +26,35 @@ def keep_freed_memory() -> bool:
     settings = {_MMAP_THRESHOLD: 1 << 30, _TRIM_THRESHOLD: 1 << 30, _TOP_PAD: 1 << 26}
     heard = [tell(name, value) == 1 for name, value in settings.items()]
     return all(heard)
+
+
+_SMALL = 20_000_000
+"""Parameters.  At 6.5 million two threads took 1.8 times as long as one for a single sentence (beam 5)."""
+_SMALL_TO_TRAIN = 2_000_000
+"""Parameters.  A training step has thousands of tokens at once, so threads pay off sooner; at 0.3 million, beside other
+load, they took 17 times as long."""
+
+
+def use_threads_for(*networks: Any, training: bool = False) -> None:
+    """Compute with one thread where all networks are small: their steps are over before several have agreed on who does
+    what.  For larger ones it stays with what torch, or the user, has chosen.
+    """
+    sizes = [parameters(network) for network in networks if hasattr(network, "parameters")]
+    if sizes and all(suits_one_thread(size, training) for size in sizes):
+        importlib.import_module("torch").set_num_threads(1)
+
+
+def suits_one_thread(parameters: int, training: bool = False) -> bool:
+    """Whether a model of so many parameters is faster, or hardly slower, with one thread.
+
+    >>> suits_one_thread(6_500_000), suits_one_thread(6_500_000, training=True)
+    (True, False)
+    """
+    return parameters < (_SMALL_TO_TRAIN if training else _SMALL)
+
+
+def parameters(network: Any) -> int:
+    """How many weights a network has; those of int8 layers are no parameters of torch's."""
+    weights = [getattr(module, "weight", None) for module in network.modules()]
+    packed = [weight() for weight in weights if callable(weight)]
+    return sum(weight.numel() for weight in (*network.parameters(), *packed))

@@ -83,7 +83,12 @@ def test_odd_but_good_input(syntagma: Run) -> None:
 
 def test_wrong_usage(syntagma: Run) -> None:
     assert "cannot be opened" in syntagma("levels", "-i", "none", check=1).stderr
-    assert "'N P' cannot be a label" in syntagma("levels", "--labels", "N P", APPLE, check=1).stderr
+    assert "'S;NP' does not look like a label" in syntagma("levels", "--labels", "S;NP", APPLE, check=1).stderr
+    assert "'<NP>' cannot be a label" in syntagma("levels", "--labels", "<NP>", APPLE, check=1).stderr
+    apart, joined = (syntagma("levels", "--labels", some, APPLE).stdout for some in ("S NP", "S,NP"))
+    assert apart == joined
+    assert "<NP> ate <NP> ." in apart
+    assert syntagma("levels", "--labels", "S N", APPLE).stderr == "syntagma: no tree has a constituent N\n"
     assert "add --bad skip" in syntagma("levels", "--rejects", "x", APPLE, check=1).stderr
     assert syntagma("levels", "--nonsense", check=2).stdout == ""
     assert syntagma("nonsense", check=2).stdout == ""
@@ -109,3 +114,9 @@ def test_bench_core(syntagma: Run) -> None:
     rows = [json.loads(line) for line in syntagma("bench", "core", "--quick", "--json").stdout.splitlines()]
     assert [row["peer"] for row in rows] == ["nltk reading", "nltk reading"]
     assert all(row["ours"] > 0 for row in rows)
+
+
+def test_a_treebanks_tags_and_traces_are_not_taken_for_labels_and_words(syntagma: Run) -> None:
+    tagged = APPLE.replace("(NP (PRP", "(NP-SBJ (PRP").replace("(NN apple)", "(NN apple) (SBAR (-NONE- 0))")
+    assert "NP-SBJ" in tagged
+    assert syntagma("levels", tagged).stdout == LEVELS

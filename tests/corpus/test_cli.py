@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -15,12 +16,16 @@ Write = Callable[[int], tuple[str, str]]
 
 
 def run(*arguments: str, text: str | None = None) -> str:
+    return invoke(*arguments, text=text).stdout
+
+
+def invoke(*arguments: str, text: str | None = None) -> Any:
     app = typer.Typer()
     app.callback()(lambda: None)
     commands.register(app)
     result = CliRunner().invoke(app, arguments, input=text, catch_exceptions=False)
     assert result.exit_code == 0, result.output
-    return result.stdout
+    return result
 
 
 def test_prepare_and_info(tmp_path: Path, write_pairs: Write) -> None:
@@ -59,7 +64,11 @@ def test_all_options_arrive(tmp_path: Path, fake_parser: list[str]) -> None:
 
 def test_standard_input(tmp_path: Path, fake_parser: list[str]) -> None:
     out = tmp_path / "out"
-    run("prepare", "-", "--out", str(out), "--workers", "1", "--vocab-size", "300", text="a\tI see it.\n")
+    made = invoke(
+        "prepare", "-", "--out", str(out), "--workers", "1", "--vocab-size", "300", "--json", text="a\tI see it.\n"
+    )
+    assert json.loads(made.stdout)["splits"] == {"train": 1}
+    assert "there are no pairs for dev, which `syntagma train` needs; add --dev N or --split dev=FILE" in made.stderr
     assert json.loads((out / "corpus.json").read_text())["counts"]["pairs_kept"] == 1
 
 

@@ -54,6 +54,14 @@ def test_normalise(text: str, plain: str) -> None:
         ({}, "a b", "c", None),
         ({"min_words": 2}, "a b", "c", "too-short"),
         ({"max_words": 2}, "a b c", "c", "too-long"),
+        ({"max_words": 3}, "aaaaaa bbbbbb cccccc", "c", None),
+        ({"max_words": 2}, "aaaaaa bbbbbb cccccc", "c", "too-long"),
+        ({"max_words": 3}, "c", "aaaaaa bbbbbb cccccc", None),
+        ({"max_words": 2}, "c", "aaaaaa bbbbbb cccccc", "too-long"),
+        ({"min_words": 2}, "aa bb", "aa bb", None),
+        ({"min_words": 3}, "aa bb cc", "aa bb", "too-short"),
+        ({"min_words": 2, "max_words": 2}, "don't", "a b", None),  # two words without a space
+        ({"max_words": 6}, "他写了一封信", "He wrote it", None),
         ({"max_words": 4}, "他写了一封信", "He wrote it", "too-long"),
         ({"max_ratio": 2.0}, "a b c d e", "c d", "length-ratio"),
         ({"max_ratio": 2.5}, "a b c d e", "c d", None),
@@ -91,6 +99,7 @@ def test_scripts() -> None:
     assert refuse_script(options, "He", "He") == ("script", "0.00 of the source's letters are Han")
     assert refuse_script(options, "他写了", "привет") is not None
     assert measure([]) == 0
+    assert measure(["Äpfel", "é", "и", "x"]) == 4
 
 
 def test_selection_by_column_and_by_share() -> None:

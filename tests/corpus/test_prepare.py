@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from syntagma.corpus import Corpus, Input, Options, prepare
+from syntagma.corpus.options import AUTO
 from syntagma.errors import ConfigError, InputError, SyntagmaError
 
 Make = Callable[..., Corpus]
@@ -124,6 +125,7 @@ def test_trees_are_cleaned_and_spaced_like_the_text(tmp_path: Path) -> None:
     (pair,) = corpus
     assert pair.target == 'He can\'t say "no".'
     assert str(pair.tree) == '(TOP (S (NP He) (VP ca n\'t (VP say " no ")) .))'
+    assert "NP-SBJ" not in str(pair.full)
     assert [entry["reason"] for entry in rejects(corpus)] == ["parser", "parser"]
 
 
@@ -229,3 +231,58 @@ def test_options_refuse_unknown_keys() -> None:
         Options.from_dict({**plain, "max_word": 3})
     with pytest.raises(ConfigError, match="unknown options: pth"):
         Options.from_dict({**plain, "inputs": [{"pth": "a"}]})
+
+
+def texts_of(corpus: Corpus, split: str) -> tuple[set[str], set[str]]:
+    pairs = list(corpus.split(split))
+    return {pair.source for pair in pairs}, {pair.source for pair in pairs} | {pair.target for pair in pairs}
+
+
+@pytest.mark.parametrize("both_ways", [False, True])
+def test_no_source_of_dev_is_shown_in_training(made: Make, both_ways: bool) -> None:
+    """Each text has several partners, as in real collections of paraphrases."""
+    rows = "".join(f"I see {n % 40}.\tI do see it {n % 30}!\n" for n in range(120))
+    corpus = made(rows, dev=8, test=4, both_ways=both_ways)
+    for split in ("dev", "test"):
+        assert not texts_of(corpus, split)[0] & texts_of(corpus, "train")[1]
+    lost = [entry for entry in rejects(corpus) if entry["reason"] == "held-out-text"]
+    assert len(lost) == corpus.facts["rejects"]["held-out-text"] > 0
+    held = texts_of(corpus, "dev")[0] | texts_of(corpus, "test")[0]
+    assert all({entry["source"], entry["target"]} & held for entry in lost)
+    sides = {entry["detail"] for entry in lost}
+    assert sides <= {"the source is a source of dev or test", "the target is a source of dev or test"}
+    kept = made(rows, "kept", dev=8, test=4, both_ways=both_ways, keep_overlap=True)
+    assert len(kept.split("train")) == len(corpus.split("train")) + len(lost)
+    assert [pair.source for pair in kept.split("dev")] == [pair.source for pair in corpus.split("dev")]
+
+
+def test_no_source_of_a_given_dev_file_is_shown_in_training(made: Make, tmp_path: Path) -> None:
+    (tmp_path / "dev.tsv").write_text("I see it.\tI do.\n")
+    inputs = (Input(str(tmp_path / "dev.tsv"), split="dev"),)
+    rows = "I see it.\tSee it I do.\nDo I see it?\tI see it.\nOh.\tI do.\nOh no.\tOh.\n"
+    corpus = made(rows, inputs=inputs)
+    assert [(pair.source, pair.target) for pair in corpus.split("train")] == [("Oh.", "I do."), ("Oh no.", "Oh.")]
+    assert [(entry["line"], entry["detail"]) for entry in rejects(corpus)] == [
+        (1, "the source is a source of dev or test"),
+        (2, "the target is a source of dev or test"),
+    ]
+    assert len(made(rows, "kept", inputs=inputs, keep_overlap=True).split("train")) == 4
+
+
+def test_dev_by_itself(made: Make, tmp_path: Path) -> None:
+    rows = "".join(f"I see {n}.\tI do see it {n}!\n" for n in range(30))
+    drawn = made(rows, dev=AUTO)
+    assert {name: len(drawn.split(name)) for name in drawn.splits} == {"train": 20, "dev": 10}
+    again = prepare(
+        Options(inputs=(Input(str(drawn.folder)),), dev=AUTO, vocab_size=300), tmp_path / "again", workers=1
+    )
+    assert {name: len(again.split(name)) for name in again.splits} == {"train": 20, "dev": 10}
+    (tmp_path / "dev.tsv").write_text("Oh.\tOh no.\n")
+    given = made(rows, "given", inputs=(Input(str(tmp_path / "dev.tsv"), split="dev"),), dev=AUTO)
+    assert {name: len(given.split(name)) for name in given.splits} == {"train": 30, "dev": 1}
+    assert made("I see.\tI do see.\n", "few", dev=AUTO).splits == ("train",)
+
+
+def test_nothing_left_to_train_on(made: Make) -> None:
+    with pytest.raises(ConfigError, match="every training pair has a side that is a source of dev or test; draw fewer"):
+        made("".join(f"I see.\tI do see it {n}!\n" for n in range(30)), dev=2)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from strategies import odd_words, trees
 from syntagma.errors import LabelError
 from syntagma.levels import PART, TOP, Label, Level, MalformedInfill, expand, levels, read_tokens, show, tree_of
-from syntagma.tree import Tree, prune, read_tree
+from syntagma.tree import KEPT_LABELS, Tree, prune, read_tree
 
 CONTEXT = read_tokens("<NP> really <VP> .")
 
@@ -102,10 +102,12 @@ class TestMalformed:
 
     def test_a_trace_must_fit(self) -> None:
         first = Level((TOP,), read_tokens("<c> <NP> <VP>"))
-        with pytest.raises(MalformedInfill, match="2 labels open"):
+        with pytest.raises(MalformedInfill, match="2 labels open") as caught:
             tree_of([first])
-        with pytest.raises(MalformedInfill, match="1 parts for 2"):
+        assert caught.value.part == 1
+        with pytest.raises(MalformedInfill, match="1 parts for 2") as caught:
             tree_of([first, Level(CONTEXT, read_tokens("<c> I"))])
+        assert caught.value.part == 2
         with pytest.raises(MalformedInfill, match="empty"):
             tree_of([first, Level(CONTEXT, read_tokens("<c> I <c>"))])
 
@@ -132,3 +134,15 @@ class TestTokens:
         trace = list(levels(deep))
         assert len(trace) == 50_001
         assert tree_of(trace) == deep
+
+
+@pytest.mark.parametrize("text", ["<NP> <VP", "<NP> VP>", "<NP> <VP.", "<NP> <VP>.", "<NP>, <VP> .", "<NP><VP>", "<T"])
+def test_what_is_nearly_a_label_is_refused(text: str) -> None:
+    with pytest.raises(LabelError, match=r"hardly a word; write <\w+> with spaces around it"):
+        read_tokens(text, KEPT_LABELS)
+    read_tokens(text)  # without labels it is for text that the program wrote
+
+
+@pytest.mark.parametrize("text", ["<3 <NP>", "a < b", "x -> y", "<b", r"\\<NP> <NP>", "VP", "1>2"])
+def test_what_is_not_like_a_label_is_a_word(text: str) -> None:
+    assert len(read_tokens(text, KEPT_LABELS)) == len(text.split())

@@ -234,6 +234,16 @@ def test_int8_scores_are_close() -> None:
     assert near == pytest.approx(exact, rel=0.05)
 
 
+def test_int8_has_a_scale_for_each_output() -> None:
+    """Rows of quite different size each keep their precision, which one scale for the tensor would take from them."""
+    layer = torch.nn.Linear(64, 3, bias=False)
+    with torch.no_grad():
+        layer.weight.copy_(torch.linspace(-1, 1, 64) * torch.tensor([[100.0], [1.0], [0.01]]))
+    packed = quantised(torch.nn.Sequential(layer))[0].weight()  # type: ignore[index, arg-type]
+    for row, kept in zip(layer.weight.detach(), packed.dequantize(), strict=True):
+        assert (row - kept).abs().max() <= row.abs().max() / 100
+
+
 def test_training_learns_to_copy_a_tree() -> None:
     """A few steps on two examples bring the loss near zero: the gradients reach every part."""
     torch.manual_seed(1)

@@ -187,7 +187,7 @@ def test_broken_model_folders(in_torch: TrainableParser, tmp_path: Path) -> None
     with pytest.raises(ConfigError, match="cannot be read"):
         TrainableParser.load(tmp_path)
     (tmp_path / "config.json").write_text("{")
-    with pytest.raises(ConfigError, match="it is not JSON"):
+    with pytest.raises(ConfigError, match="this is not JSON"):
         TrainableParser.load(tmp_path)
 
 

@@ -15,6 +15,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from runtime.networks import KINDS, contexts_of, follow, make_network
+from syntagma.errors import ConfigError
 from syntagma.network.export import export_network
 from syntagma.network.folder import ModelError, ModelFolder
 from syntagma.network.network import Network
@@ -143,6 +144,13 @@ def put(folder: Path, data: bytes) -> None:
     (folder / "config.json").write_text(json.dumps(config))
 
 
+def trust_weights(folder: Path) -> None:
+    """Other weights, with their checksum."""
+    config = json.loads((folder / "config.json").read_text())
+    config["weights_sha256"] = hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
+    (folder / "config.json").write_text(json.dumps(config))
+
+
 def changed(folder: Path, key: str, value: str, inside_node: bool = False) -> None:
     model = onnx.load(folder / "decoder.onnx", load_external_data=False)
     tensor = next(one for one in model.graph.initializer if one.external_data)
@@ -180,6 +188,11 @@ def test_weights_of_another_shape(folder: Path) -> None:
     weights["embedding.weight"] = torch.zeros(100, 32)
     del weights["copy.query.weight"]
     save_file(weights, folder / "model.safetensors")
+    with pytest.raises(
+        ConfigError, match=r"model\.safetensors: it is not the file that config\.json has the checksum of"
+    ):
+        load_model(folder)
+    trust_weights(folder)
     with pytest.raises(GraphError) as caught:
         first_step(load_model(folder).runtime)  # type: ignore[arg-type]
     assert "embedding.weight is float32 [100, 32] in model.safetensors, not float32 [275, 32]" in str(caught.value)
@@ -187,6 +200,7 @@ def test_weights_of_another_shape(folder: Path) -> None:
 
 def test_weights_that_are_none(folder: Path) -> None:
     (folder / "model.safetensors").write_bytes(b"short")
+    trust_weights(folder)
     with pytest.raises(WeightError, match=r"model\.safetensors: it cannot be read as weights"):
         first_step(load_model(folder).runtime)  # type: ignore[arg-type]
 

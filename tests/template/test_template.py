@@ -78,6 +78,13 @@ class TestSyntax:
             Template.parse(text)
         assert caught.value.place.column == column
 
+    def test_templates_are_values(self) -> None:
+        same, other = Template.parse("S(NP)"), Template.parse("S(VP)")
+        assert len({Template.parse("(S (NP))"), same, other}) == 2
+        assert same != other
+        assert same != str(same)
+        assert same != Template.parse("S(NP)", labels=("S", "NP"))
+
     def test_unknown_labels_and_nothing(self) -> None:
         with pytest.raises(LabelError, match="'QP' is not a label") as caught:
             Template.parse("(S (QP))")
@@ -151,6 +158,7 @@ class TestGuide:
         after = opened.follow(Label("NP"))
         assert after is not None
         assert (after.allowed.labels, after.allowed.end) == (set(KEPT_LABELS), False)
+        assert (opened.needed, after.needed) == ({"NP"}, {"VP"})
         done = after.follow(Label("VP"))
         assert done is not None
         assert done.allowed.end

@@ -12,6 +12,7 @@ from syntagma.tree import (
     KEPT_LABELS,
     Span,
     Tree,
+    clean,
     collapse_unary,
     delexicalise,
     expand_unary,
@@ -206,3 +207,18 @@ class TestDepth:
 @given(odd_words)
 def test_any_word_survives(word: str) -> None:
     assert Tree.read(str(Tree("TOP", [word]))).words() == (word,)
+
+
+@pytest.mark.parametrize("tag", ["-SBJ", "=2", "|FOO", "-SBJ-1=2"])
+def test_a_function_tag_is_no_part_of_a_label(tag: str) -> None:
+    tree = read_tree(f"(S (NP{tag} (PRP I)) (VP nod))")
+    assert str(clean(tree)) == "(TOP (S (NP (PRP I)) (VP nod)))"
+    assert clean(tree, (f"NP{tag}", "S")) == tree
+    assert str(prune(clean(tree))) == "(TOP (S (NP I) (VP nod)))"
+
+
+def test_clean_leaves_words_and_brackets_alone() -> None:
+    tree = read_tree("(S (NP (NN well-known=x|y)) (-LRB- -LRB-) (NP (-NONE- *T*-1)))")
+    assert str(clean(tree)) == "(TOP (S (NP (NN well-known=x|y)) (-LRB- -LRB-)))"
+    only_a_trace = read_tree("(S (NP (-NONE- *)))")
+    assert clean(only_a_trace).words() == ("*",)

@@ -17,7 +17,7 @@ from syntagma.backbone.lora import add_adapters, merged
 from syntagma.backbone.network import Backbone, Causal, EncoderDecoder
 from syntagma.config import read_mapping
 from syntagma.errors import Place
-from syntagma.hub import find_folder
+from syntagma.hub import check_checksum, find_folder
 from syntagma.network import storage
 from syntagma.network.config import Architecture, ModelConfig
 from syntagma.network.interface import Learns
@@ -110,19 +110,21 @@ def from_pretrained(name: str | Path) -> Pretrained[Learns]:
 
         known = _vocabulary(folder, values)
         engine = ctranslate2.load(folder, values, known)
-        return Pretrained(engine, known, values.get("about", {}), storage.words_in(folder))
+        return Pretrained(engine, known, storage.read_config(folder, values)[1], storage.words_in(folder))
     if "backbone" not in values:
         return storage.from_pretrained(folder)
     if values.get("format") not in storage.READS:
         what = f"its format is {values.get('format', 'none')}, this version reads {storage.FORMAT}"
         raise storage.ModelError(what, Place(str(folder)), "update Syntagma")
-    config, origin = ModelConfig.from_dict(values["model"]), Origin.from_dict(values["backbone"])
+    config, about = storage.read_config(folder, values)
+    origin = Origin.from_dict(values["backbone"])
     vocabulary = _vocabulary(folder, values)
     assert isinstance(vocabulary, PretrainedVocabulary)
     network = (
         _adapted(folder, config, origin, vocabulary) if origin.lora else _whole(folder, config, origin, vocabulary)
     )
-    return Pretrained(network.eval(), vocabulary, values.get("about", {}))
+    check_checksum(folder, values)
+    return Pretrained(network.eval(), vocabulary, about)
 
 
 def _vocabulary(folder: Path, values: Mapping[str, Any]) -> Vocabulary:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import NoReturn
+from collections.abc import Callable
 
 import typer
 
 from syntagma.cli import (
+    backtranslate,
     bench,
     convert,
     distill,
@@ -28,7 +29,7 @@ from syntagma.cli import (
     train,
     votes,
 )
-from syntagma.errors import MissingExtra, SyntagmaError
+from syntagma.errors import SyntagmaError, explain
 from syntagma.process import keep_freed_memory
 
 app = typer.Typer(
@@ -43,6 +44,7 @@ for family in (
     parse,
     parser,
     levels,
+    backtranslate,
     prepare,
     train,
     distill,
@@ -67,28 +69,44 @@ def _root(version: bool = typer.Option(False, "--version", help="Print the versi
         raise typer.Exit
 
 
-TRAINING = ("torch", "transformers", "pyarrow", "onnx")
-"""Packages that only the extra `train` brings."""
-
-
-def _fail(error: SyntagmaError) -> NoReturn:
-    print(f"syntagma: {error}", file=sys.stderr)
-    sys.exit(1)
-
-
 def main() -> None:
-    """Run the command; a user's error is one sentence on stderr and exit code 1."""
+    """Run the command; what the input or the system is at fault for is one sentence on stderr and exit code 1."""
     keep_freed_memory()
+    sys.exit(_guarded(app))
+
+
+def _guarded(command: Callable[[], object]) -> int:
+    """The exit code of a command, its output written to the end; a bug alone may show a traceback."""
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
+    if sys.stdout is None:
+        print("syntagma: standard output is closed; leave it open, or send it to /dev/null", file=sys.stderr)
+        return 1
     try:
-        app()
-    except SyntagmaError as error:
-        _fail(error)
-    except ModuleNotFoundError as error:
-        if error.name not in TRAINING:
-            raise
-        _fail(MissingExtra(error.name, "train", "this command"))
-    except BrokenPipeError:  # the reader of our output has gone, e.g. `| head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
+        try:
+            command()
+        finally:
+            sys.stdout.flush()
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
     except KeyboardInterrupt:
-        sys.exit(130)
+        return 130
+    except BrokenPipeError:  # the reader of our output has gone, e.g. `| head`
+        _drop_output()
+        return 1
+    except Exception as error:
+        told = error if isinstance(error, SyntagmaError) else explain(error)
+        if told is None or (os.environ.get("SYNTAGMA_TRACEBACK") and not isinstance(error, SyntagmaError)):
+            raise
+        _drop_output()
+        print(f"syntagma: {told}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _drop_output() -> None:
+    """Forget what standard output still holds, which the interpreter would try to write once more at its end."""
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

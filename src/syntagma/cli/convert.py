@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from syntagma.cli.common import AsJson, report
 
 
 def register(app: typer.Typer) -> None:
@@ -20,6 +21,7 @@ def convert(
     codes: Annotated[Path, typer.Option("--bpe", help="Its subword-nmt codes.")],
     out: Annotated[Path, typer.Option(help="The model folder to write; it must not exist yet.")],
     half: Annotated[bool, typer.Option("--fp16", help="Store the weights in half precision.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Turn a checkpoint of the paper's authors into a model folder; nothing in it is executed."""
     from syntagma.convert.authors import convert as run
@@ -37,4 +39,4 @@ def convert(
     )
     about = {"search": {"score": "mean", "first_level": "plain"}, "made from": checkpoint.name}
     save_pretrained(out, network, subwords, card, about=about, precision="fp16" if half else "fp32")
-    print(f"syntagma: {size:,} parameters written to {out}", file=sys.stderr)
+    report(as_json, f"{size:,} parameters written to {out}", model=str(out), parameters=size)

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from syntagma.cli.common import AsJson, report
+
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this file to `app`."""
@@ -42,6 +44,7 @@ def distill(
     workers: Annotated[
         int | None, typer.Option(min=1, help="Processes that translate and parse.", show_default="all cores")
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Make a corpus for sequence-level distillation: a teacher model writes the targets of the training sources."""
     from syntagma.corpus import Corpus
@@ -57,4 +60,5 @@ def distill(
     corpus = run(
         loaded, Corpus.open(data), out, limit=limit, nearest=nearest, keep_rest=keep_rest, workers=workers, told=told
     )
-    print(f"syntagma: {len(corpus.split('train')):,} training pairs in {out}", file=sys.stderr)
+    sizes = {name: len(corpus.split(name)) for name in corpus.splits}
+    report(as_json, f"{sizes['train']:,} training pairs in {out}", corpus=str(out), splits=sizes)

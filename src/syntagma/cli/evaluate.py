@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -73,6 +71,7 @@ def evaluate(
 
     Example: syntagma evaluate --hyp out.txt --ref test.tgt --src test.src --against baseline.txt
     """
+    from syntagma.cli.common import count_lines, progress
     from syntagma.errors import ConfigError
     from syntagma.metrics import report
     from syntagma.metrics.bleu import TOKENISERS
@@ -100,8 +99,8 @@ def evaluate(
         raise ConfigError("no metric can be computed from these files", remedy="give --ref or --src")
     if each_ref:
         chosen = each_reference(chosen, len(inputs.refs))
-    with _progress(inputs) as progress:
-        results = run(chosen, read_segments(inputs), maker, progress)
+    with progress("segments", lambda: count_lines(inputs.hyp or inputs.nbest or "-")) as advance:
+        results = run(chosen, read_segments(inputs), maker, advance)
     if results[0].empty:
         _say(f"{results[0].empty} of {results[0].segments} hypotheses are empty and match nothing")
     if maker is not None and maker.refused:
@@ -142,29 +141,6 @@ def _choose(names: list[str], inputs: Inputs, options: Options, parser: str) -> 
     elif "nbest" in fields:
         fields.add("nbest_trees")  # those that generation induced
     return select(names, fields, options, _say), maker
-
-
-@contextmanager
-def _progress(inputs: Inputs) -> Iterator[Callable[[int], None]]:
-    """A bar on stderr, if that is a terminal."""
-    if not sys.stderr.isatty():
-        yield lambda done: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("segments"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("segments", total=_count_lines(inputs.hyp or inputs.nbest or "-"))
-        yield lambda done: bar.advance(task, done)
-
-
-def _count_lines(path: str) -> int | None:
-    """How many lines a plain file has; None where it cannot be read twice or is packed."""
-    if not Path(path).is_file() or path.endswith(".gz"):
-        return None
-    with open(path, "rb") as stream:
-        return sum(block.count(b"\n") for block in iter(lambda: stream.read(1 << 20), b""))
 
 
 def _say(text: str) -> None:

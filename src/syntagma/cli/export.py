@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+
+from syntagma.cli.common import AsJson, report
 
 
 class PrecisionKind(StrEnum):
@@ -44,6 +45,7 @@ def export(
         ),
     ] = None,
     card: Annotated[Path | None, typer.Option(help="A model card to put in the place of the run's.")] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Write a model folder for sharing: small weights, graphs for ONNX Runtime, search settings, a card.
 
@@ -53,7 +55,7 @@ def export(
 
     with make_whole(out) as folder:
         _write(model, folder, precision, search or [], words or [], card)
-    print(f"syntagma: the model is in {out}", file=sys.stderr)
+    report(as_json, f"the model is in {out}", model=str(out))
 
 
 def _write(

@@ -5,11 +5,13 @@ from __future__ import annotations
 import inspect
 import json
 import sys
+from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from enum import StrEnum
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -156,16 +158,22 @@ def generate(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on where an interrupted run with --out stopped.")
     ] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace what is under --out, once the run is over.")
+    ] = False,
 ) -> None:
     """Generate a text for each source; see its structure with --trace, steer it with --template and --start.
 
     Example: syntagma generate --model DIR --beam 5 --nbest 5 "It seems like he has made a mistake."
     """
-    from syntagma.errors import ConfigError
+    from syntagma.cli.output import check_target, target
     from syntagma.files import scan_lines
 
-    if resume and (out is None or texts):
-        raise ConfigError("--resume needs the --out of the run to go on with, and its input file", remedy="give both")
+    if not sample and (temperature is not None or top_p is not None or seed is not None):
+        raise typer.BadParameter("--temperature, --top-p and --seed are for samples: give --sample as well")
+    if check_target(out, resume, overwrite):
+        print(f"syntagma: {out} is finished already; --overwrite makes it anew", file=sys.stderr)
+        return
     given = {
         "beam": beam, "alpha": alpha, "score": score and score.value, "reward": reward, "max_depth": max_depth,
         "novel": novel, "diversity": diversity, "sample": sample or None, "temperature": temperature, "top_p": top_p,
@@ -177,9 +185,9 @@ def generate(
         import torch
 
         torch.set_num_threads(threads)
+    from syntagma.process import use_threads_for
     from syntagma.search import Generator
     from syntagma.search.generator import BATCH
-    from syntagma.search.spread import use_threads_for
     from syntagma.search.stopwatch import Stopwatch
 
     batch = BATCH if batch_size == "auto" else _count(batch_size)
@@ -198,31 +206,38 @@ def generate(
     options["beam"] = settings.beam
     if explain is not None:
         _explain(generator, texts or [], steering, settings.to_dict(), explain)
-    lines = iter(texts) if texts else scan_lines(source)
+    lines: Iterator[str | SyntagmaError] = iter(texts) if texts else scan_lines(source)
     printer = _Printer(nbest, trace, as_json)
-    done = _records(out, printer) if resume and out is not None else 0
-    seen: list[str | SyntagmaError] = []
-
-    def remembered() -> Iterator[str | SyntagmaError]:
-        for line in islice(lines, done, None):
-            seen.append(line)
-            yield line
-
     if workers is None:
-        alone = profile or engine != "local" or source == "-" or threads is not None
-        workers = 1 if texts or alone else _workers(source)
-    failed = 0
+        alone = profile or engine != "local" or threads is not None or texts or not Path(source).is_file()
+        workers, lines = (1, lines) if alone else _workers(lines)
+    run = {
+        "model": _fingerprint(model), "int8": int8, "search": settings.to_dict(), "steering": wishes, "nbest": nbest,
+        "trace": trace, "json": as_json,
+    }  # fmt: skip
+    seen: deque[str | SyntagmaError] = deque()
     watch = Stopwatch()
-    with _target(out, done) as stream:
+    with target(out, run, resume, overwrite) as records, _progress(texts, source, out) as advance:
+        failed = records.failed
+        advance(records.done)
+
+        def remembered() -> Iterator[str | SyntagmaError]:
+            for line in records.rest(lines):
+                seen.append(line)
+                yield line
+
         if engine == "local" and workers == 1:
             results = generator.stream(remembered(), steering=steering, options=settings, batch=batch, watch=watch)
         else:
             from syntagma.search.spread import Work, spread
 
             results = spread(Work(model, options, wishes, int8, batch), remembered(), engine, workers)
-        for number, found in enumerate(results, done + 1):
-            stream.write(printer.record(seen.pop(0), found))
-            stream.flush()
+        for number, found in enumerate(results, 1):
+            text = seen.popleft()
+            if number <= records.done:
+                continue
+            records.write(text, printer.record(text, found), not isinstance(found, list))
+            advance(1)
             if not isinstance(found, list):
                 failed += 1
                 print(f"syntagma: line {number}: {found}", file=sys.stderr)
@@ -261,14 +276,29 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def _workers(source: str) -> int:
-    """As many processes as pay off for a file, of which no more is read than it takes to know."""
+def _workers(lines: Iterator[str | SyntagmaError]) -> tuple[int, Iterator[str | SyntagmaError]]:
+    """As many processes as pay off for a file, and its lines, of which no more is read than it takes to know."""
     import os
 
-    from syntagma.files import scan_lines
     from syntagma.search.spread import CHUNK, processes_for
 
-    return processes_for(sum(1 for _ in islice(scan_lines(source), 2 * CHUNK * (os.cpu_count() or 1))))
+    head = list(islice(lines, 2 * CHUNK * (os.cpu_count() or 1)))
+    return processes_for(len(head)), chain(head, lines)
+
+
+def _fingerprint(model: str) -> str:
+    from syntagma.hub import find_folder, hash_folder
+
+    return hash_folder(find_folder(model, "model", "model"))
+
+
+def _progress(texts: list[str] | None, source: str, out: Path | None) -> AbstractContextManager[Callable[[int], None]]:
+    """A bar on stderr where the results are not to be seen."""
+    from syntagma.cli.common import count_lines, progress
+
+    if texts or (out is None and sys.stdout.isatty()):
+        return nullcontext(lambda done: None)
+    return progress("texts", lambda: count_lines(source))
 
 
 class _Printer:
@@ -276,11 +306,6 @@ class _Printer:
 
     def __init__(self, nbest: int, trace: bool, as_json: bool) -> None:
         self.nbest, self.trace, self.as_json = nbest, trace, as_json
-
-    @property
-    def one_line(self) -> bool:
-        """Whether a record is one line; else it ends with an empty one."""
-        return self.as_json or (self.nbest == 1 and not self.trace)
 
     def record(self, source: str | SyntagmaError, found: list[Output] | SyntagmaError) -> str:
         """The record of one source."""
@@ -293,7 +318,7 @@ class _Printer:
             if not isinstance(found, list):
                 values["error"] = str(found)
             return json.dumps(values, ensure_ascii=False) + "\n"
-        if self.one_line:
+        if self.nbest == 1 and not self.trace:
             return (_flat(outputs[0].text) if outputs else "") + "\n"
         return "".join(self._block(output) + "\n" for output in outputs) + "\n"
 
@@ -313,40 +338,3 @@ class _Printer:
 def _flat(text: str) -> str:
     """Text on one line: line breaks, which only an untrained model writes, become spaces."""
     return " ".join(text.splitlines())
-
-
-def _records(out: Path, printer: _Printer) -> int:
-    """How many whole records an interrupted run wrote; what it began and did not finish is cut off."""
-    if not out.exists():
-        return 0
-    from syntagma.files import lines_begun
-
-    if not printer.one_line:
-        from syntagma.errors import ConfigError
-
-        raise ConfigError("--resume counts lines, but records have several", remedy="use --json, or --nbest 1")
-    return lines_begun(out)
-
-
-class _target:  # noqa: N801
-    """Standard output, or a file that a resumed run appends to."""
-
-    def __init__(self, out: Path | None, done: int) -> None:
-        self.out, self.done = out, done
-
-    def __enter__(self) -> IO[str]:
-        from syntagma.errors import InputError, Place
-
-        if self.out is None:
-            return sys.stdout
-        try:
-            self.stream = open(self.out, "a" if self.done else "w", encoding="utf-8", newline="\n")
-        except OSError as error:
-            raise InputError(
-                f"it cannot be written ({error.strerror})", Place(str(self.out)), "check the path"
-            ) from None
-        return self.stream
-
-    def __exit__(self, *_: object) -> None:
-        if self.out is not None:
-            self.stream.close()

@@ -47,13 +47,11 @@ def levels(
 
     Example: syntagma levels "(S (NP (PRP I)) (VP (VBD ate) (NP (DT an) (NN apple))) (. .))"
     """
+    from syntagma.cli.common import read_labels
     from syntagma.errors import ConfigError
     from syntagma.files import scan_lines, source_name, write_whole
-    from syntagma.tree import check_label
 
-    kept = tuple(label.strip() for label in labels.split(",") if label.strip())
-    for label in kept:
-        check_label(label)
+    kept = read_labels(labels)
     if rejects is not None and bad is Bad.stop:
         raise ConfigError("--rejects is given but the first bad line stops the run", remedy="add --bad skip")
     lines = iter(trees) if trees else scan_lines(source)
@@ -76,16 +74,19 @@ def _run(
 ) -> None:
     """Read, show and write tree by tree; a bad line ends the run or is counted and kept aside."""
     from syntagma.errors import SyntagmaError
-    from syntagma.tree import Tree, prune
+    from syntagma.tree import KEPT_LABELS, Tree, clean, prune
 
     shown = skipped = 0
+    missing = {f"({label}" for label in labels if label not in KEPT_LABELS}
     for number, line in enumerate(lines, 1):
         try:
             if not isinstance(line, str):
                 raise line
             if not line.strip():
                 raise SyntagmaError("the line is empty", remedy="give one tree a line, or use --bad skip")
-            text = show(prune(Tree.read(line), labels), shown)
+            tree = clean(Tree.read(line), labels)
+            missing.difference_update(tree.walk)
+            text = show(prune(tree, labels), shown)
         except SyntagmaError as error:
             error.at(file=name, line=number)
             if bad is Bad.stop:
@@ -97,6 +98,9 @@ def _run(
         else:
             sys.stdout.write(text)
             shown += 1
+    if missing and shown:
+        names = ", ".join(label for label in labels if f"({label}" in missing)
+        print(f"syntagma: no tree has a constituent {names}", file=sys.stderr)
     if skipped:
         where = "" if rejects is None else "; the rejects file has them with their reasons"
         print(f"syntagma: {skipped} of {shown + skipped} lines were skipped{where}", file=sys.stderr)

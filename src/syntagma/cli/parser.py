@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from syntagma.cli.common import AsJson, report
 from syntagma.cli.parse import CHUNK, ParserName, Threads, processors, use_threads
 
 if TYPE_CHECKING:
@@ -91,10 +92,11 @@ def score(
 
     Example: syntagma parser score test.trees.gz --parser parser-en
     """
+    from syntagma.cli.common import read_labels
     from syntagma.errors import InputError, Place
     from syntagma.parse.score import Score, compare
 
-    kept = tuple(label.strip() for label in labels.split(",") if label.strip())
+    kept = read_labels(labels)
     every, pruned = Score(), Score()
     start = time.monotonic()
     for number, (wanted, found) in enumerate(_pairs(gold, parser, predicted, lower, threads), 1):
@@ -174,6 +176,7 @@ def export(
     precision: Annotated[Precision, typer.Option(help="How matrices are stored.")] = Precision.int8,
     version: Annotated[str | None, typer.Option(help="The parser's version.", show_default="the first one's")] = None,
     card: Annotated[Path | None, typer.Option(help="A README for it.", show_default="the first one's")] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Write a trained parser as a folder to share; runs that began at the same weights may be averaged.
 
@@ -195,3 +198,4 @@ def export(
         stored = folders[0] / "model.safetensors" if len(folders) == 1 else None
         parser.save(folder, precision.value, stored)
         (folder / "README.md").write_text(text, encoding="utf-8")
+    report(as_json, f"the parser is in {out}", parser=str(out), version=parser.config.version)

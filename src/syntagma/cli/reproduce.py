@@ -133,12 +133,15 @@ def _table(
 def _study(name: str, task: Task, data: Path, model: str, limit: int | None, plot: Path | None) -> None:
     from syntagma.errors import ConfigError
     from syntagma.experiment.studies import STUDIES, Study
+    from syntagma.process import use_threads_for
     from syntagma.search import Generator
 
     if plot is not None and name not in ("alpha", "reward"):
         raise ConfigError(f"there is no drawing of {name!r}", remedy="leave --plot out")
     pairs = task.dev.pairs(data)[:limit]
-    study = Study(Generator.from_pretrained(model), pairs, task.dev.tokenize)
+    generator = Generator.from_pretrained(model)
+    use_threads_for(generator.network)
+    study = Study(generator, pairs, task.dev.tokenize)
     lines = []
     for figures in STUDIES[name](study):
         lines.append(json.dumps(figures))

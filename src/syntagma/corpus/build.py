@@ -17,8 +17,7 @@ import json
 import os
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,31 +26,18 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from syntagma import __version__
-from syntagma.corpus.chunks import Parsing, Summary
-from syntagma.corpus.folder import WORK, StaleWork, claim, locked, remove
-from syntagma.corpus.intake import ROW_REASONS, Chunk, Intake
+from syntagma.corpus.chunks import CHUNK_FORMAT, Parsing, Summary
+from syntagma.corpus.folder import WORK, StaleWork, locked, make_or_resume
+from syntagma.corpus.intake import OVERLAP, ROW_REASONS, Chunk, Intake
 from syntagma.corpus.options import SPLITS, Options
 from syntagma.corpus.readers import check_inputs, format_of
-from syntagma.corpus.shards import Drawn, Sharding, ShardJob, chunk_path, draw_splits, plan_shards, spaced
+from syntagma.corpus.shards import Drawn, Sharding, ShardJob, chunk_path, draw_splits, dropped, plan_shards, spaced
 from syntagma.corpus.store import FORMAT, Corpus
-from syntagma.engines import run, session
+from syntagma.engines import Progress, Watch, run, session
 from syntagma.errors import ConfigError, InputError, Place
 from syntagma.files import write_whole
 from syntagma.text import Subwords, Word, split
 from syntagma.text.sentencepieces import SentencePieces
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far a run is: the stage, what is done of it, of how much (None: unknown), and what earlier runs had done."""
-
-    stage: str
-    done: float
-    total: float | None
-    before: float = 0
-
-
-Watch = Callable[[Progress], None]
 
 
 def prepare(
@@ -69,15 +55,7 @@ def prepare(
     check_inputs(options)
     _check_tokenizer(options)
     with locked(folder), session(engine, workers):
-        if not claim(folder, options, overwrite):
-            try:
-                _make(options, folder, engine, workers, watch)
-            except StaleWork:
-                if not overwrite:
-                    raise
-                remove(folder)
-                claim(folder, options, overwrite)
-                _make(options, folder, engine, workers, watch)
+        make_or_resume(folder, options, overwrite, lambda: _make(options, folder, engine, workers, watch))
     return Corpus.open(folder)
 
 
@@ -88,9 +66,12 @@ def _make(options: Options, folder: Path, engine: str, workers: int, watch: Watc
     drawn = draw_splits(options, work, summaries)
     subwords = _vocabulary(options, folder, work, summaries, drawn, watch)
     jobs = plan_shards(options, work, summaries, drawn)
+    if not any(job.split == "train" for job in jobs):
+        what = "every training pair has a side that is a source of dev or test"
+        raise ConfigError(what, Place(str(folder)), "draw fewer pairs, or give --keep-overlap")
     _shard(options, folder, work, jobs, engine, workers, watch)
-    _gather_rejects(folder, work, summaries)
-    _write_facts(options, folder, summaries, jobs, subwords)
+    overlap = _gather_rejects(folder, work, summaries, drawn)
+    _write_facts(options, folder, summaries, jobs, subwords, overlap)
     shutil.rmtree(work, ignore_errors=True)
 
 
@@ -142,6 +123,8 @@ def _done(work: Path, chunk: Chunk) -> Summary | None:
         summary = Summary(**json.loads((work / f"chunk-{chunk.number:06d}.json").read_text(encoding="utf-8")))
     except OSError:
         return None
+    if summary.format != CHUNK_FORMAT:
+        return None
     if summary.digest != chunk.digest:
         what = "the input has changed since this corpus was begun"
         raise StaleWork(what, Place(str(work.parent)), "give the same input again, or --overwrite to start anew")
@@ -150,7 +133,7 @@ def _done(work: Path, chunk: Chunk) -> Summary | None:
 
 def _check_kept(folder: Path, work: Path, summaries: Sequence[Summary]) -> None:
     if not any(summary.kept.get("train") for summary in summaries):
-        _gather_rejects(folder, work, summaries)
+        _gather_rejects(folder, work, summaries, Drawn())
         reasons = Counter[str]()
         for summary in summaries:
             reasons.update(summary.rejects)
@@ -200,10 +183,8 @@ def _sample(
     stride = max(1, -(-sum(summary.kept.get("train", 0) for summary in summaries) // options.vocab_sample))
     count = 0
     for summary in summaries:
-        table = pq.read_table(chunk_path(work, summary.number), columns=["source", "words", "spaces", "split", "key"])
-        train = np.flatnonzero(
-            drawn.splits(table["split"].to_numpy(), table["key"].to_numpy()) == SPLITS.index("train")
-        )
+        table = pq.read_table(chunk_path(work, summary.number))
+        train = np.flatnonzero(drawn.splits(table) == SPLITS.index("train"))
         chosen = train[(np.arange(len(train)) + count) % stride == 0]
         count += len(train)
         for pair in table.select(["source", "words", "spaces"]).take(pa.array(chosen)).to_pylist():
@@ -224,20 +205,33 @@ def _shard(
         watch(Progress("ids", done, total, before))
 
 
-def _gather_rejects(folder: Path, work: Path, summaries: Sequence[Summary]) -> None:
+def _gather_rejects(folder: Path, work: Path, summaries: Sequence[Summary], drawn: Drawn) -> int:
+    """All rejects in one file; how many pairs were left out after dev and test were drawn."""
+    overlap = 0
     with write_whole(folder / "rejects.jsonl", "wb") as stream:
         for summary in summaries:
             with open(work / f"chunk-{summary.number:06d}.rejects.jsonl", "rb") as part:
                 shutil.copyfileobj(part, stream)
+        for values in dropped(work, summaries, drawn):
+            stream.write(json.dumps(values, ensure_ascii=False).encode() + b"\n")
+            overlap += 1
+    return overlap
 
 
 def _write_facts(
-    options: Options, folder: Path, summaries: Sequence[Summary], jobs: Sequence[ShardJob], subwords: Subwords
+    options: Options,
+    folder: Path,
+    summaries: Sequence[Summary],
+    jobs: Sequence[ShardJob],
+    subwords: Subwords,
+    overlap: int,
 ) -> None:
     rejects, spacing = Counter[str](), Counter[str]()
     for summary in summaries:
         rejects.update(summary.rejects)
         spacing.update(summary.spacing_changed)
+    if overlap:
+        rejects[OVERLAP] += overlap
     shards: dict[str, list[int]] = {}
     for job in jobs:
         shards.setdefault(job.split, []).append(sum(stop - start for _, start, stop in job.pieces))

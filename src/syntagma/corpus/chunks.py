@@ -18,20 +18,19 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from syntagma.corpus.filters import Reason, refuse_lengths, refuse_script, refuse_swaps
 from syntagma.corpus.intake import ROW_REASONS, Chunk, Entry
-from syntagma.corpus.keys import pair_key
+from syntagma.corpus.keys import pair_key, text_key
 from syntagma.corpus.noise import with_noise
 from syntagma.corpus.options import SPLITS, Options
 from syntagma.errors import BracketError, ConfigError, Place, SyntagmaError
 from syntagma.files import write_whole
 from syntagma.text import Sentence, Word, split, split_tokens
-from syntagma.tree import Tree, prune, read_tree, strip_tags, strip_traces, with_words
+from syntagma.tree import Tree, clean, prune, read_tree, with_words
 from syntagma.tree.node import CLOSE, escape
 
 if TYPE_CHECKING:
     from syntagma.parse.base import Parser
 
 _BLOCK = 512  # sentences handed to the parser at once
-_TAG_MARKS = ("-", "=", "|")  # of function tags, as in NP-SBJ=1
 
 PAIR_FIELDS = [
     ("row", pa.int64()),
@@ -42,7 +41,9 @@ PAIR_FIELDS = [
     ("tree", pa.string()),
 ]
 PAIR_SCHEMA = pa.schema(PAIR_FIELDS)
-CHUNK_SCHEMA = pa.schema([*PAIR_FIELDS, ("split", pa.int8()), ("key", pa.uint64())])
+KEY_FIELDS = [("split", pa.int8()), ("key", pa.uint64()), ("source_key", pa.uint64()), ("target_key", pa.uint64())]
+CHUNK_SCHEMA = pa.schema([*PAIR_FIELDS, *KEY_FIELDS])
+CHUNK_FORMAT = 2
 
 
 @dataclass(slots=True)
@@ -57,6 +58,8 @@ class Summary:
     rejects: dict[str, int] = field(default_factory=dict)
     spacing_changed: dict[str, int] = field(default_factory=dict)
     parser: list[str] | None = None
+    format: int = 1
+    """Of the chunk's files; those of another version of this program are made again."""
 
     def check(self) -> Summary:
         """Nothing is dropped silently: what is kept and what is rejected add up to what came in."""
@@ -92,7 +95,7 @@ class Parsing:
     def __call__(self, job: Chunk | Path) -> Summary:
         """Do a chunk, handed over or saved in a file."""
         chunk = Chunk.load(job) if isinstance(job, Path) else job
-        summary = Summary(chunk.number, chunk.digest, chunk.rows)
+        summary = Summary(chunk.number, chunk.digest, chunk.rows, format=CHUNK_FORMAT)
         kept = _Columns()
         rejects: list[str] = []
         for entry, outcome in self._outcomes(chunk.entries, summary):
@@ -152,15 +155,9 @@ class Parsing:
     def _given(self, entry: Entry, line: str) -> _Parsed | Reason:
         """The pair with the tree that came with it."""
         try:
-            tree = read_tree(line)
+            tree = clean(read_tree(line), self.options.labels)
         except BracketError as error:
             return "parser", str(error)
-        if "-NONE-" in line:
-            tree = strip_traces(tree) or tree
-        if any(mark in line for mark in _TAG_MARKS) and not any(
-            m in label for label in self.options.labels for m in _TAG_MARKS
-        ):
-            tree = strip_tags(tree)
         own = tree.words()
         words = align(own, entry.target)
         if isinstance(words, str):
@@ -209,6 +206,8 @@ class _Columns:
             str(parsed.tree),
             SPLITS.index(entry.split),
             entry.key,
+            text_key(entry.source),
+            text_key(entry.target),
         )
         for name, value in zip(self.columns, values, strict=True):
             self.columns[name].append(value)

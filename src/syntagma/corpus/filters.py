@@ -13,7 +13,7 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TypeAlias, TypeVar
+from typing import Protocol, TypeAlias, TypeVar
 
 from syntagma.corpus.keys import draw
 from syntagma.corpus.options import Options
@@ -61,7 +61,18 @@ def script_share(text: str, scripts: str) -> float:
     return sum(script in wanted for script in letters) / len(letters) if letters else 1.0
 
 
-def refuse_lengths(options: Options, source: str, target: str, cut: Callable[[str], Sentence]) -> Reason | None:
+class LengthLimits(Protocol):
+    """How many words a side may have, and how many of the longer for one of the shorter."""
+
+    @property
+    def min_words(self) -> int: ...  # noqa: D102
+    @property
+    def max_words(self) -> int: ...  # noqa: D102
+    @property
+    def max_ratio(self) -> float | None: ...  # noqa: D102
+
+
+def refuse_lengths(options: LengthLimits, source: str, target: str, cut: Callable[[str], Sentence]) -> Reason | None:
     """Why a pair is too short, too long or too uneven, or None; `cut` gives a text's words."""
     if options.max_ratio is None and all(_fits(options, text) for text in (source, target)):
         return None
@@ -78,7 +89,7 @@ def refuse_lengths(options: Options, source: str, target: str, cut: Callable[[st
     return None
 
 
-def _fits(options: Options, text: str) -> bool:
+def _fits(options: LengthLimits, text: str) -> bool:
     """Whether a text has the right length whatever its words are: at least what spaces part, at most letters."""
     return len(text) <= options.max_words and (options.min_words == 1 or text.count(" ") + 1 >= options.min_words)
 

@@ -1,7 +1,8 @@
 """The folder that a corpus is made in: whose it is, what may be removed from it, and one run at a time.
 
 While a corpus is being made, `work/options.json` says with which options; when it is complete, `corpus.json` does.  A
-folder that holds anything else is never touched.
+folder that holds anything else is never touched.  What holds for a corpus holds for every other `Product` that is made
+in pieces.
 """
 
 from __future__ import annotations
@@ -9,17 +10,40 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, Protocol
 
 from syntagma.corpus.options import Options
 from syntagma.errors import ConfigError, Place, SyntagmaError
 from syntagma.files import write_whole
 
 WORK: Final = "work"
-_OURS = ("pairs-*.parquet", "ids-*.arrow", "rejects.jsonl", "tokenizer.json", ".*.part")
+
+
+class RunOptions(Protocol):
+    """Everything that decides what a run makes."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The options as plain JSON values."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """What a run makes in a folder: its name, the file that is written last, its other files, and its options."""
+
+    name: str
+    facts: str
+    files: tuple[str, ...]
+    read: Callable[[Mapping[str, Any]], RunOptions]
+
+
+CORPUS: Final = Product(
+    "corpus", "corpus.json", ("pairs-*.parquet", "ids-*.arrow", "rejects.jsonl", "tokenizer.json"), Options.from_dict
+)
 
 
 class StaleWork(ConfigError):
@@ -48,18 +72,34 @@ def locked(folder: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def claim(folder: Path, options: Options, overwrite: bool) -> bool:
-    """Make the folder ours; whether the corpus is there already."""
+def make_or_resume(
+    folder: Path, options: RunOptions, overwrite: bool, make: Callable[[], None], product: Product = CORPUS
+) -> None:
+    """Call `make` in a folder that is ours, unless all is there; with `overwrite`, anew where old work does not fit."""
+    if claim(folder, options, overwrite, product):
+        return
+    try:
+        make()
+    except StaleWork:
+        if not overwrite:
+            raise
+        remove(folder, product)
+        claim(folder, options, overwrite, product)
+        make()
+
+
+def claim(folder: Path, options: RunOptions, overwrite: bool, product: Product = CORPUS) -> bool:
+    """Make the folder ours; whether the product is there already."""
     if (folder / WORK / "removing").exists():
-        remove(folder)
-    begun = _begun_with(folder)
+        remove(folder, product)
+    begun = _begun_with(folder, product)
     if begun is None and not _is_free(folder):
-        what = "it holds something else than a corpus"
+        what = f"it holds something else than a {product.name}"
         raise ConfigError(what, Place(str(folder)), "give --out a new or empty folder")
-    complete = (folder / "corpus.json").exists()
+    complete = (folder / product.facts).exists()
     if begun is not None and begun != options and not overwrite and (complete or _has_work(folder)):
-        changed = "; ".join(begun.differences(options))
-        what = f"this corpus was begun with other options ({changed})"
+        changed = "; ".join(differences(begun, options))
+        what = f"this {product.name} was begun with other options ({changed})"
         raise StaleWork(what, Place(str(folder)), "give another --out, or --overwrite to start anew")
     if begun == options and not (complete and overwrite):
         if complete:
@@ -68,35 +108,49 @@ def claim(folder: Path, options: Options, overwrite: bool) -> bool:
             _sweep(folder)
         return complete
     if begun is not None:
-        remove(folder)
+        remove(folder, product)
     with write_whole(folder / WORK / "options.json") as stream:
         json.dump(options.to_dict(), stream, ensure_ascii=False, indent=1)
     return False
 
 
-def remove(folder: Path) -> None:
-    """Remove a corpus, finished or not, and nothing else; a removal that is killed is ended by the next run."""
+def differences(begun: RunOptions, now: RunOptions) -> list[str]:
+    """What the second options have otherwise, for an error message.
+
+    >>> from syntagma.corpus.options import Input
+    >>> differences(Options((Input("pairs.tsv"),), max_words=40), Options((Input("pairs.tsv"),)))
+    ['max_words: 40, now 128']
+    """
+    mine, theirs = begun.to_dict(), now.to_dict()
+    changed = [name for name in mine if mine[name] != theirs[name]]
+    return [name if name == "inputs" else f"{name}: {mine[name]}, now {theirs[name]}" for name in changed]
+
+
+def remove(folder: Path, product: Product = CORPUS) -> None:
+    """Remove a product, finished or not, and nothing else; a removal that is killed is ended by the next run."""
     (folder / WORK).mkdir(exist_ok=True)
     (folder / WORK / "removing").touch()
-    (folder / "corpus.json").unlink(missing_ok=True)
-    for pattern in _OURS:
+    (folder / product.facts).unlink(missing_ok=True)
+    for pattern in (*product.files, ".*.part"):
         for path in folder.glob(pattern):
             path.unlink()
     for path in (folder / WORK).iterdir():
-        if path.name != "removing":
+        if path.is_dir():
+            shutil.rmtree(path)
+        elif path.name != "removing":
             path.unlink()
     shutil.rmtree(folder / WORK)
 
 
-def _begun_with(folder: Path) -> Options | None:
-    for path in (folder / "corpus.json", folder / WORK / "options.json"):
+def _begun_with(folder: Path, product: Product) -> RunOptions | None:
+    for path in (folder / product.facts, folder / WORK / "options.json"):
         try:
             values = json.loads(path.read_text(encoding="utf-8"))
-            return Options.from_dict(values["options"] if path.name == "corpus.json" else values)
+            return product.read(values["options"] if path.name == product.facts else values)
         except OSError:
             continue
         except (ValueError, KeyError, TypeError, SyntagmaError):
-            what = "it holds a corpus that this program cannot read"
+            what = f"it holds a {product.name} that this program cannot read"
             raise ConfigError(what, Place(str(folder)), "give another --out") from None
     return None
 
@@ -116,4 +170,7 @@ def _sweep(folder: Path) -> None:
     """Remove the unfinished files of a run that was killed."""
     work = folder / WORK
     for path in (*folder.glob(".*.part"), *work.glob(".*.part"), *work.glob("spool-*")):
-        path.unlink(missing_ok=True)
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)

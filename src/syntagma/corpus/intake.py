@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from syntagma.corpus.filters import Reason, Selection, normalise
-from syntagma.corpus.keys import KeySet, either_way_key, pair_key
+from syntagma.corpus.keys import KeySet, either_way_key, pair_key, text_key
 from syntagma.corpus.options import Input, Options
 from syntagma.corpus.readers import Row, Rows, Stream, format_of, read_input
 from syntagma.errors import InputError, Place
@@ -27,6 +27,10 @@ ROW_REASONS = frozenset(
     {"missing-column", "not-json", "bad-csv", "not-utf-8", "nul", "empty-side", "where", "keep-fraction"}
 )
 """Reasons that concern a whole row, before it becomes one pair or two."""
+
+
+OVERLAP = "held-out-text"
+"""The reason of training pairs that would show the model a source of dev or test."""
 
 
 class Entry(NamedTuple):
@@ -75,6 +79,7 @@ class Intake:
         self._selection = Selection.of(options)
         self._seen = KeySet()
         self._held_out = KeySet()
+        self._held_sources = KeySet()
 
     def __iter__(self) -> Iterator[Chunk]:
         for path in self.options.exclude:
@@ -125,8 +130,9 @@ class Intake:
 
     def _mark_repeated(self, entries: list[Entry]) -> list[Entry]:
         """Give identical, repeated and held-out training pairs their reason; dev and test pairs are held out."""
-        held = [entry.key for entry in entries if entry.split != "train" and entry.reason is None]
-        self._held_out.add(np.array(held, np.uint64))
+        held = [entry for entry in entries if entry.split != "train" and entry.reason is None]
+        self._held_out.add(np.array([entry.key for entry in held], np.uint64))
+        self._held_sources.add(np.array([text_key(entry.source) for entry in held], np.uint64))
         places = [at for at, entry in enumerate(entries) if entry.split == "train" and entry.reason is None]
         excluded = self._held_out.has(np.array([entries[at].key for at in places], np.uint64))
         kept: list[int] = []
@@ -147,6 +153,11 @@ class Intake:
             return "held-out", "the pair, or its reverse, is in dev, test or an excluded file"
         if entry.source == entry.target and not self.options.keep_identical:
             return "identical", "source and target are the same"
+        if len(self._held_sources) and not self.options.keep_overlap:
+            keys = np.array([text_key(entry.source), text_key(entry.target)], np.uint64)
+            for side, is_held in zip(("source", "target"), self._held_sources.has(keys), strict=True):
+                if is_held:
+                    return OVERLAP, f"the {side} is a source of dev or test"
         return None
 
 

@@ -26,6 +26,11 @@ def either_way_key(source: str, target: str) -> int:
     return pair_key(source, target) if source <= target else pair_key(target, source)
 
 
+def text_key(text: str) -> int:
+    """The key of one side of a pair."""
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
+
+
 def mix(keys: Keys, salt: int) -> Keys:
     """Keys into other keys (splitmix64): a draw that differs from any other use of them, reproducible by its salt."""
     with np.errstate(over="ignore"):
@@ -53,6 +58,10 @@ class KeySet:
 
     def __len__(self) -> int:
         return sum(len(run) for run in self._runs)
+
+    def keys(self) -> Keys:
+        """All keys, sorted."""
+        return np.sort(np.concatenate([np.empty(0, np.uint64), *self._runs]))
 
     def has(self, keys: Keys) -> npt.NDArray[np.bool_]:
         """For each key whether it is in the set."""

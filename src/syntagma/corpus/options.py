@@ -3,8 +3,6 @@
 >>> options = Options(inputs=(Input("pairs.tsv"),), max_words=40)
 >>> Options.from_dict(options.to_dict()) == options
 True
->>> options.differences(Options(inputs=(Input("pairs.tsv"),)))
-['max_words: 40, now 128']
 """
 
 from __future__ import annotations
@@ -21,6 +19,8 @@ from syntagma.tree import KEPT_LABELS, check_label
 SPLITS: Final = ("train", "dev", "test")
 FORMATS: Final = ("tsv", "csv", "jsonl", "parallel", "corpus")
 BRACKETS: Final = "brackets:"
+AUTO: Final = -1
+"""As many pairs for dev as suit the corpus, see `shards.auto_dev`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +50,7 @@ class Options:
     max_ratio: float | None = None  # of the longer side to the shorter
     keep_identical: bool = False
     keep_duplicates: bool = False
+    keep_overlap: bool = False  # training pairs that have a side in common with a source of dev or test
     source_script: str | None = None  # Latin, Han, Cyrillic, ...; several joined by +
     target_script: str | None = None
     script_share: float = 0.7  # of the letters that must be of that script
@@ -64,7 +65,7 @@ class Options:
     tokenizer: str | None = None  # a tokenizer.json to use again
     pieces: str | None = None  # the folder of a Marian model whose pieces are used, those that the texts need
     share_pieces: bool = False  # whether sources are segmented by that model's target pieces as well
-    dev: int = 0  # pairs drawn from the training inputs
+    dev: int = 0  # pairs drawn from the training inputs; AUTO: some, where the inputs have none
     test: int = 0
     chunk_rows: int = 5000
     shard_pairs: int = 50_000
@@ -90,12 +91,6 @@ class Options:
         """The same for equal options."""
         text = json.dumps(self.to_dict(), sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-    def differences(self, other: Options) -> list[str]:
-        """What `other` has otherwise, for an error message."""
-        mine, theirs = self.to_dict(), other.to_dict()
-        changed = [name for name in mine if mine[name] != theirs[name]]
-        return [name if name == "inputs" else f"{name}: {mine[name]}, now {theirs[name]}" for name in changed]
 
     @property
     def trees(self) -> str | None:
@@ -163,6 +158,8 @@ def _problems(options: Options) -> list[tuple[str, str]]:
     for label in options.labels:
         check_label(label)
     for name in ("dev", "test"):
+        if name == "dev" and options.dev == AUTO:
+            continue
         if getattr(options, name) < 0 or (getattr(options, name) and any(one.split == name for one in options.inputs)):
             found.append(
                 (f"--{name} {getattr(options, name)} cannot be", f"give a number, or --split {name}=FILE, not both")

@@ -7,12 +7,9 @@ what is wrong with the file as a whole (not there, cut short, a column that its 
 from __future__ import annotations
 
 import csv
-import gzip
-import io
 import json
 import os
-import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -21,11 +18,13 @@ from typing import TypeAlias
 
 from syntagma.corpus.options import Input, Options
 from syntagma.errors import InputError, Place
-from syntagma.files import STDIN
+from syntagma.files import STDIN, open_binary, raw_lines, source_name
 
 Fields: TypeAlias = "dict[str, str]"
 
 _LARGEST_FIELD = 1 << 24
+_TOO_LONG = "\0"
+"""What stands for a line that is too long to be read: like it, it is no text."""
 
 
 @dataclass(slots=True)
@@ -48,51 +47,27 @@ class Stream:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self.name = "standard input" if path == STDIN else path
-        self._raw: io.BufferedReader | None = None
+        self.name = source_name(path)
+        self._opened = ExitStack()
 
     def __enter__(self) -> Stream:
-        if self.path == STDIN:
-            self._raw = io.BufferedReader(sys.stdin.buffer)  # type: ignore[arg-type]
-            return self
-        try:
-            self._raw = open(self.path, "rb")
-        except OSError as error:
-            what = f"it cannot be opened ({_reason(error)})"
-            raise InputError(what, Place(self.path), "check the path") from None
+        self._raw = self._opened.enter_context(open_binary(self.path))
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._raw is not None:
-            if self.path == STDIN:
-                self._raw.detach()  # standard input stays open
-            else:
-                self._raw.close()
+        self._opened.close()
 
     def lines(self) -> Iterator[str]:
         """The lines without their ends; bytes that are not UTF-8 stay as half surrogates, see `is_text`."""
-        assert self._raw is not None
-        packed = self._raw.peek(2)[:2] == b"\x1f\x8b"
-        stream: Iterable[bytes] = gzip.GzipFile(fileobj=self._raw) if packed else self._raw
-        try:
-            for number, raw in enumerate(stream):
-                if number == 0:
-                    raw = raw.removeprefix(b"\xef\xbb\xbf")
-                yield raw.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8", errors="surrogateescape")
-        except (gzip.BadGzipFile, EOFError, OSError) as error:
-            what = f"it cannot be read to its end ({_reason(error)})"
-            raise InputError(what, Place(self.name), "give a whole file") from None
+        for raw in raw_lines(self._raw, self.name):
+            yield _TOO_LONG if raw is None else raw.decode("utf-8", errors="surrogateescape")
 
     def share(self) -> float:
         """How much of the file has been read, between 0 and 1; 0 where that cannot be known."""
-        if self._raw is None or self.path == STDIN:
+        if self.path == STDIN or not self._raw.seekable():
             return 0.0
         size = os.fstat(self._raw.fileno()).st_size
         return self._raw.tell() / size if size else 1.0
-
-
-def _reason(error: Exception) -> str:
-    return (getattr(error, "strerror", None) or str(error)).lower()
 
 
 def is_text(text: str) -> bool:

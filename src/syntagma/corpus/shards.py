@@ -26,12 +26,13 @@ import pyarrow.ipc  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from syntagma.corpus.chunks import PAIR_SCHEMA, Summary, write_parquet
+from syntagma.corpus.intake import OVERLAP
 from syntagma.corpus.keys import Keys, mix
-from syntagma.corpus.options import SPLITS, Options
+from syntagma.corpus.options import AUTO, SPLITS, Options
 from syntagma.errors import ConfigError
 from syntagma.files import write_whole
 from syntagma.levels import levels
-from syntagma.text import Subwords, Word
+from syntagma.text import Subwords, Word, join
 from syntagma.text.subwords import PART_ID
 from syntagma.tree import Tree, prune, read_tree
 from syntagma.tree.node import CLOSE
@@ -40,18 +41,30 @@ _SPLIT_SALT = 0x5911
 _SLICE = 1000  # pairs that are Python objects at a time
 
 
+DROPPED = -1
+"""The split of pairs that have a text in common with a source that was drawn."""
+_KEYS = ["split", "key", "source_key", "target_key"]
+
+
 class Drawn(NamedTuple):
     """The keys of the training pairs that were drawn for dev and for test; a pair and its reverse share a key."""
 
     dev: tuple[int, ...] = ()
     test: tuple[int, ...] = ()
+    sources: tuple[int, ...] = ()
+    """The keys of their sources, which no pair that is left for training may show."""
 
-    def splits(self, splits: npt.NDArray[np.int8], keys: Keys) -> npt.NDArray[np.int8]:
+    def splits(self, table: pa.Table) -> npt.NDArray[np.int8]:
         """The number of each pair's split, drawn pairs moved out of the training part."""
-        moved = splits.copy()
+        splits, keys = table["split"].to_numpy(), table["key"].to_numpy()
+        moved: npt.NDArray[np.int8] = splits.copy()
         for name, drawn in (("dev", self.dev), ("test", self.test)):
             if drawn:
                 moved[(splits == 0) & np.isin(keys, np.array(drawn, np.uint64))] = SPLITS.index(name)
+        if self.sources:
+            held = np.array(self.sources, np.uint64)
+            shows = [np.isin(table[side].to_numpy(), held) for side in ("source_key", "target_key")]
+            moved[(moved == 0) & (shows[0] | shows[1])] = DROPPED
         return moved
 
 
@@ -65,10 +78,13 @@ def draw_splits(options: Options, folder: Path, summaries: Sequence[Summary]) ->
 
     The number is met exactly but where a pair and its reverse would exceed it by one.
     """
-    wanted = options.dev + options.test
+    there = sum(summary.kept.get("train", 0) for summary in summaries)
+    dev = options.dev
+    if dev == AUTO:
+        dev = 0 if any(summary.kept.get("dev") for summary in summaries) else auto_dev(there)
+    wanted = dev + options.test
     if not wanted:
         return Drawn()
-    there = sum(summary.kept.get("train", 0) for summary in summaries)
     if wanted >= there:
         what = f"dev and test ask for {wanted} pairs, and {there} were kept in all"
         raise ConfigError(what, remedy="ask for fewer")
@@ -85,7 +101,25 @@ def draw_splits(options: Options, folder: Path, summaries: Sequence[Summary]) ->
     best = best[np.lexsort((best, mix(best, options.seed ^ _SPLIT_SALT)))]
     if cut:
         best = best[best != best[-1]]  # its reverse may have been cut off
-    return _fill_up(best.tolist(), options.dev, options.test)
+    drawn = _fill_up(best.tolist(), dev, options.test)
+    return drawn if options.keep_overlap else drawn._replace(sources=_sources(drawn, folder, summaries))
+
+
+def auto_dev(pairs: int) -> int:
+    """How many of so many training pairs make a dev set: a hundredth, at least 10 and at most 500, of 20 on.
+
+    >>> [auto_dev(pairs) for pairs in (19, 20, 3000, 1_000_000)]
+    [0, 10, 30, 500]
+    """
+    return 0 if pairs < 20 else min(500, max(10, pairs // 100))
+
+
+def _sources(drawn: Drawn, folder: Path, summaries: Sequence[Summary]) -> tuple[int, ...]:
+    found: set[int] = set()
+    for summary in summaries:
+        table = pq.read_table(chunk_path(folder, summary.number), columns=_KEYS)
+        found.update(table["source_key"].to_numpy()[drawn.splits(table) > table["split"].to_numpy()].tolist())
+    return tuple(sorted(found))
 
 
 def _fill_up(keys: list[int], dev: int, test: int) -> Drawn:
@@ -98,6 +132,20 @@ def _fill_up(keys: list[int], dev: int, test: int) -> Drawn:
                 left[name] -= size
                 break
     return Drawn(tuple(drawn["dev"]), tuple(drawn["test"]))
+
+
+def dropped(folder: Path, summaries: Sequence[Summary], drawn: Drawn) -> Iterator[dict[str, Any]]:
+    """The pairs that are left out because they show a source that was drawn."""
+    for summary in summaries if drawn.sources else ():
+        table = pq.read_table(chunk_path(folder, summary.number))
+        rows = np.flatnonzero(drawn.splits(table) == DROPPED)
+        held = set(drawn.sources)
+        for pair in table.take(pa.array(rows)).to_pylist():
+            side = "source" if pair["source_key"] in held else "target"
+            text = join(spaced(pair["words"], pair["spaces"]))
+            told = {"reason": OVERLAP, "detail": f"the {side} is a source of dev or test"}
+            where = {"row": pair["row"], "backwards": pair["backwards"]}
+            yield {**where, **told, "source": pair["source"], "target": text}
 
 
 class ShardJob(NamedTuple):
@@ -129,8 +177,7 @@ def plan_shards(options: Options, folder: Path, summaries: Sequence[Summary], dr
 def _counts(folder: Path, summary: Summary, drawn: Drawn) -> dict[str, int]:
     if drawn == Drawn():
         return summary.kept
-    table = pq.read_table(chunk_path(folder, summary.number), columns=["key", "split"])
-    splits = drawn.splits(table["split"].to_numpy(), table["key"].to_numpy())
+    splits = drawn.splits(pq.read_table(chunk_path(folder, summary.number), columns=_KEYS))
     return {name: int((splits == at).sum()) for at, name in enumerate(SPLITS)}
 
 
@@ -185,8 +232,7 @@ class Sharding:
         tables = []
         for chunk, start, stop in job.pieces:
             table = pq.read_table(chunk_path(self.work, chunk))
-            splits = job.drawn.splits(table["split"].to_numpy(), table["key"].to_numpy())
-            rows = np.flatnonzero(splits == SPLITS.index(job.split))[start:stop]
+            rows = np.flatnonzero(job.drawn.splits(table) == SPLITS.index(job.split))[start:stop]
             tables.append(table.select(PAIR_SCHEMA.names).take(pa.array(rows)))
         return pa.concat_tables(tables).combine_chunks()
 

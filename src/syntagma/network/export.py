@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from syntagma.errors import MissingExtra, Place
-from syntagma.network.folder import WEIGHTS, ModelError, ModelFolder
+from syntagma.hub import WEIGHTS
+from syntagma.network.folder import ModelError, ModelFolder
 from syntagma.network.weightfile import WeightFile, stored_precision
 from syntagma.text.lexicon import Lexicon
 

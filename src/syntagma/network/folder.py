@@ -7,6 +7,7 @@ of its words.  Nothing in them is executed.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,6 @@ from syntagma.text.vocabulary import Vocabulary, load_vocabulary
 FORMAT = 2
 READS = (1, 2)
 """Formats that are read; folders of format 1 have no graphs."""
-WEIGHTS = "model.safetensors"
 WORDS = "words.txt"
 
 
@@ -47,7 +47,7 @@ class ModelFolder:
         if values.get("format") not in READS:
             what = f"its format is {values.get('format', 'none')}, this version reads {' and '.join(map(str, READS))}"
             raise ModelError(what, Place(str(folder)), "update Syntagma or convert it again")
-        config = ModelConfig.from_dict(values["model"])
+        config, _ = read_config(folder, values)
         vocabulary = load_vocabulary(folder / "tokenizer.json")
         same_size = vocabulary.size == config.vocabulary or "backbone" in values or "engine" in values
         if vocabulary.fingerprint != values.get("tokenizer") or not same_size:
@@ -69,6 +69,17 @@ class ModelFolder:
     def graphs(self) -> dict[str, str]:
         """The checksums of its graphs by name; none where it was written without them."""
         return dict(self.values.get("graphs", {}))
+
+
+def read_config(folder: Path, values: Mapping[str, Any]) -> tuple[ModelConfig, dict[str, Any]]:
+    """The shape of a model, and what is said about it, of its config.json."""
+    about = values.get("about", {})
+    if not isinstance(about, dict):
+        raise ModelError("'about' is no mapping", Place(str(folder / "config.json")), "restore that file")
+    try:
+        return ModelConfig.from_dict(values.get("model", {})), about
+    except SyntagmaError as error:
+        raise error.at(file=str(folder / "config.json")) from None
 
 
 def words_in(folder: Path) -> Lexicon | None:

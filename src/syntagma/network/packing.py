@@ -16,7 +16,7 @@ from syntagma.errors import ConfigError
 
 Precision = Literal["fp32", "fp16", "int8"]
 SCALE = ".scale"
-_SMALLEST = 32
+_NARROWEST = 32
 _TABLES = ("slot.", "parent.", "birth.", "positions.")
 """Small tables that are looked up, not multiplied."""
 
@@ -40,11 +40,15 @@ def pack_weights(weights: Mapping[str, Tensor], precision: str) -> dict[str, Ten
     packed: dict[str, Tensor] = {}
     for name, weight in weights.items():
         value = weight.detach().cpu().float()
-        if precision == "int8" and value.dim() == 2 and min(value.shape) >= _SMALLEST and not name.startswith(_TABLES):
+        if precision == "int8" and _is_matrix(value) and not name.startswith(_TABLES):
             packed[name], packed[name + SCALE] = quantise(value)
         else:
             packed[name] = value if precision == "fp32" else value.half()
     return {name: weight.contiguous() for name, weight in packed.items()}
+
+
+def _is_matrix(weight: Tensor) -> bool:
+    return weight.dim() == 2 and weight.shape[0] > 1 and weight.shape[1] >= _NARROWEST
 
 
 def unpack_weights(packed: Mapping[str, Tensor]) -> dict[str, Tensor]:

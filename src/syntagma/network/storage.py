@@ -19,8 +19,9 @@ from torch import Tensor
 
 from syntagma.errors import Place
 from syntagma.files import write_whole
+from syntagma.hub import CHECKSUM, WEIGHTS, check_checksum, hash_file
 from syntagma.network.config import ModelConfig
-from syntagma.network.folder import FORMAT, READS, WEIGHTS, WORDS, ModelError, ModelFolder, words_in
+from syntagma.network.folder import FORMAT, READS, WORDS, ModelError, ModelFolder, read_config, words_in
 from syntagma.network.interface import Learns
 from syntagma.network.network import Network
 from syntagma.network.packing import Precision, pack_weights, unpack_weights
@@ -30,8 +31,11 @@ from syntagma.text.vocabulary import Vocabulary
 
 __all__ = [
     "FORMAT", "READS", "WORDS", "ModelError", "Pretrained", "check_weights", "from_pretrained",
-    "hash_weights", "load_weights", "save_pretrained", "words_in", "write_folder",
+    "hash_weights", "load_weights", "read_config", "save_pretrained", "words_in", "write_folder",
 ]  # fmt: skip
+
+_MOST_POSITIONS = 1 << 27
+"""Numbers in a table of positions, which is computed and not stored."""
 
 AnyNetwork = TypeVar("AnyNetwork", bound=Learns, covariant=True)
 
@@ -93,7 +97,8 @@ def write_folder(
     with write_whole(folder / "README.md") as stream:
         stream.write(card)
     with write_whole(folder / "config.json") as stream:
-        json.dump({**values, "format": FORMAT, "graphs": graphs}, stream, indent=2, ensure_ascii=False)
+        sums = {CHECKSUM: hash_file(folder / WEIGHTS), "graphs": graphs}
+        json.dump({**values, "format": FORMAT, **sums}, stream, indent=2, ensure_ascii=False)
         stream.write("\n")
 
 
@@ -118,9 +123,23 @@ def write_graphs(folder: Path, config: ModelConfig) -> dict[str, str]:
 def from_pretrained(name: str | Path) -> Pretrained[Network]:
     """The network of a model folder in torch: a bundled one's name, a folder, or an id on the model hub."""
     folder = ModelFolder.open(name)
+    weights = load_weights(folder.path / WEIGHTS)
+    _check_size(folder, weights)
     network = Network(folder.config)
-    network.load_state_dict(_read_weights(folder.path / WEIGHTS, network), assign=True)
+    network.load_state_dict(_fitting(weights, network, folder.path / WEIGHTS), assign=True)
+    check_checksum(folder.path, folder.values)
     return Pretrained(network.eval(), folder.vocabulary, folder.about, folder.words)
+
+
+def _check_size(folder: ModelFolder, weights: Mapping[str, Tensor]) -> None:
+    """Refuse numbers that cannot be true before memory is asked for."""
+    config = folder.config
+    layers = config.source_layers + config.context_layers + config.decoder_layers
+    least = config.width * (config.vocabulary + layers * (4 * config.width + 2 * config.feed_forward))
+    there = sum(weight.numel() for weight in weights.values())
+    if least > 2 * there or config.max_positions * config.width > _MOST_POSITIONS:
+        what = "it describes a much larger network than the weights beside it are"
+        raise ModelError(what, Place(str(folder.path / "config.json")), "use the config.json that belongs to them")
 
 
 def load_weights(path: Path) -> dict[str, Tensor]:
@@ -132,9 +151,9 @@ def load_weights(path: Path) -> dict[str, Tensor]:
         raise ModelError(what, Place(str(path)), "restore or download it again") from None
 
 
-def _read_weights(path: Path, network: Network) -> dict[str, Tensor]:
+def _fitting(packed: Mapping[str, Tensor], network: Network, path: Path) -> dict[str, Tensor]:
     """The weights as float32, checked against what the network has."""
-    weights = unpack_weights(load_weights(path))
+    weights = unpack_weights(packed)
     wanted = {name: tuple(tensor.shape) for name, tensor in network.state_dict().items()}
     problems = check_weights(wanted, {name: tuple(tensor.shape) for name, tensor in weights.items()})
     if problems:

@@ -8,6 +8,7 @@ from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
+from syntagma.config import read_mapping, typed
 from syntagma.errors import ConfigError, Place
 
 T = TypeVar("T")
@@ -26,8 +27,8 @@ def from_dict(kind: type[T], values: Mapping[str, Any], where: str = "") -> T:
     for name, value in values.items():
         if is_dataclass(hints[name]) and isinstance(value, Mapping):
             value = from_dict(hints[name], value, where)
-        elif isinstance(value, list):
-            value = tuple(value)
+        else:
+            value = typed(value, hints[name], name)
         filled[name] = value
     try:
         return kind(**filled)
@@ -61,12 +62,4 @@ def to_dict(config: Any) -> dict[str, Any]:
 
 def read_config(kind: type[T], path: str | Path) -> T:
     """A dataclass from a JSON file."""
-    try:
-        values = json.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError:
-        raise ConfigError("it cannot be opened", Place(str(path)), "give a model folder") from None
-    except ValueError as error:
-        raise ConfigError(f"it is not JSON ({error})", Place(str(path)), "give a whole model folder") from None
-    if not isinstance(values, dict):
-        raise ConfigError("it does not hold settings by name", Place(str(path)), "give a whole model folder")
-    return from_dict(kind, values, str(path))
+    return from_dict(kind, read_mapping(path), str(path))

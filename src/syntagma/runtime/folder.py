@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from syntagma.errors import ConfigError, MissingExtra, Place
+from syntagma.hub import check_checksum
 from syntagma.network.config import ModelConfig
 from syntagma.network.folder import ModelError, ModelFolder
 from syntagma.runtime.base import Runtime
@@ -48,6 +49,7 @@ def load_model(name: str | Path, device: str = "auto", precision: str | None = N
     if folder.is_native and folder.graphs and not with_torch:
         from syntagma.runtime.onnx import OnnxRuntime
 
+        check_checksum(folder.path, folder.values)
         runtime: Runtime = OnnxRuntime(folder.path, folder.config, folder.graphs, threads)
     elif "engine" in folder.values:
         what = f"it was exported for {folder.values['engine']}, which runs in `syntagma bench` only"

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from syntagma.errors import Place, SyntagmaError
+from syntagma.hub import WEIGHTS
 from syntagma.network.weightfile import WeightFile
 from syntagma.runtime.graphfile import GraphError, check_graph
 
-WEIGHTS = "model.safetensors"
 OLDEST = (1, 20)
 """The first version of ONNX Runtime that the graphs are made for."""
 

@@ -11,6 +11,8 @@ from syntagma.errors import ConfigError
 
 _SPARE = 3
 """Hypotheses beside those that are asked for: `novel` and `stutter` leave some out, `prune` lets others die."""
+_WIDEST = 1000
+"""The widest beam: beyond, a step of a single text takes minutes and gigabytes."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,8 @@ class SearchOptions(Settings):
         for name in ("beam", "max_depth", "max_tokens"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name!r} cannot be {getattr(self, name)}", remedy="give a number of at least 1")
+        if self.beam > _WIDEST:
+            raise ConfigError(f"'beam' cannot be {self.beam}", remedy=f"give a number of at most {_WIDEST}")
         if self.prune < 0:
             raise ConfigError(f"'prune' cannot be {self.prune}", remedy="give a number over 0, or 0 to drop nothing")
         if self.back < 0:

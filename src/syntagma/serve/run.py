@@ -16,7 +16,7 @@ import uvicorn
 
 from syntagma.config import Settings
 from syntagma.errors import ConfigError
-from syntagma.search.spread import use_threads_for
+from syntagma.process import use_threads_for
 from syntagma.serve.app import make_app
 from syntagma.serve.compare import Comparison, VoteStore, read_items
 from syntagma.serve.guard import Rules, is_loopback

@@ -13,7 +13,8 @@ from safetensors import safe_open
 from safetensors.torch import load_file
 from torch import Tensor
 
-from syntagma.train.checkpoint import checksum, save_weights
+from syntagma.hub import hash_file
+from syntagma.train.checkpoint import save_weights
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class BestWeights:
         paths = []
         for entry in self.entries:
             path = self._path(entry.step)
-            if path.is_file() and checksum(path) == entry.sha256:
+            if path.is_file() and hash_file(path) == entry.sha256:
                 paths.append(path)
             else:
                 print(f"syntagma: {path.name} is missing or damaged and is left out of the average", file=sys.stderr)

@@ -8,7 +8,6 @@ whole or not at all.  The last two are kept; one whose checksums do not fit is p
 from __future__ import annotations
 
 import errno
-import hashlib
 import json
 import os
 import shutil
@@ -24,6 +23,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from syntagma.errors import Place, SyntagmaError
+from syntagma.hub import hash_file
 
 KEPT = 2
 _CHECKSUMS = "checksums.json"
@@ -51,7 +51,7 @@ def save_checkpoint(folder: Path, step: int, checkpoint: Checkpoint) -> Path:
             save_file(_plain(checkpoint.weights), part / "weights.safetensors")
             save_file(_plain(checkpoint.optimizer), part / "optimizer.safetensors")
             (part / "state.json").write_text(json.dumps(checkpoint.state), encoding="utf-8")
-            sums = {path.name: checksum(path) for path in sorted(part.iterdir())}
+            sums = {path.name: hash_file(path) for path in sorted(part.iterdir())}
             (part / _CHECKSUMS).write_text(json.dumps(sums, indent=1), encoding="utf-8")
             for path in (*part.iterdir(), part):
                 to_disk(path)
@@ -95,7 +95,7 @@ def damage(path: Path) -> str | None:
         if set(sums) != {"weights.safetensors", "optimizer.safetensors", "state.json"}:
             return f"{_CHECKSUMS} does not name its files"
         for name, expected in sums.items():
-            if checksum(path / name) != expected:
+            if hash_file(path / name) != expected:
                 return f"{name} has changed"
     except OSError as error:
         return f"{error.strerror}".lower()
@@ -137,7 +137,7 @@ def save_weights(path: Path, weights: dict[str, Tensor]) -> str:
         finally:
             with suppress(OSError):
                 part.unlink()
-    return checksum(path)
+    return hash_file(path)
 
 
 @contextmanager
@@ -154,12 +154,6 @@ def disk_errors(folder: Path) -> Iterator[None]:
 
 def _plain(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     return {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-
-
-def checksum(path: Path) -> str:
-    """The SHA-256 of a file."""
-    with open(path, "rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def to_disk(path: Path) -> None:

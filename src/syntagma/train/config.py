@@ -94,7 +94,7 @@ class TrainConfig(Settings):
     precision: Literal["fp32", "bf16", "auto"] = "fp32"
     """`auto` is bf16 where the hardware computes in it."""
     threads: int = 0
-    """Of the processor, in each process; 0 leaves it to torch."""
+    """Of the processor, in each process; 0 is what suits the model: one for a small one, else what torch chooses."""
     accelerator: Literal["auto", "cpu", "cuda"] = "auto"
     devices: int = 1
     """Processes on this machine; `torchrun` decides for itself."""

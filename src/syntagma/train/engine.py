@@ -19,6 +19,7 @@ from torch.nn.parallel import DistributedDataParallel
 from syntagma.errors import ConfigError, MissingExtra
 from syntagma.network.batch import Batch
 from syntagma.network.interface import Learns
+from syntagma.process import use_threads_for
 from syntagma.train.config import TrainConfig
 
 if TYPE_CHECKING:
@@ -53,8 +54,14 @@ class Engine:
 
     def wrap(self, network: Learns) -> nn.Module:
         """The network on the device, so that a call gives its loss."""
+        self._choose_threads(network)
         self._bf16 = use_bf16(self.config, self.device)
         return LossModule(network.to(self.device))
+
+    def _choose_threads(self, network: Learns) -> None:
+        """Where the settings leave it open, as many threads as suit the network's size."""
+        if not self.config.threads:
+            use_threads_for(network, training=True)
 
     def precision(self) -> AbstractContextManager[Any]:
         """The precision that the forward pass computes in."""
@@ -92,6 +99,7 @@ class FabricEngine(Engine):
 
     def wrap(self, network: Learns) -> nn.Module:
         """The network under DDP."""
+        self._choose_threads(network)
         self._bf16 = use_bf16(self.config, self.device)
         module = LossModule(network)
         tables = [name for name, _ in module.named_buffers()]  # the same everywhere, not to be sent at every step

@@ -30,6 +30,7 @@ from syntagma.train.log import Log, duration, read_events
 from syntagma.train.material import Material, gather
 from syntagma.train.profile import OTHER, Stopwatch, attach
 from syntagma.train.start import settled
+from syntagma.train.state import State
 from syntagma.train.trainer import Result, Trainer
 from syntagma.train.validate import LossValidator, Several, Validator
 
@@ -69,6 +70,8 @@ def train(
                 f"stopped and saved after step {result.step:,}; go on with: syntagma train --out {folder}"
             )
             return result
+        if early := ended_early(config, trainer.state, trainer.limit):
+            trainer.display.say(early)
         chosen = export(trainer, corpus, _begun_by(folder) or command)
         _end(trainer, folder, chosen)
         return Result(result.step, trainer.state.seconds, chosen.validation.figures, main=trainer.main)
@@ -184,6 +187,19 @@ def _begin(trainer: Trainer, folder: Path, resumed: bool, command: str) -> None:
     trainer.display.say(f"{parameters:,} parameters, {len(trainer.batches):,} batches an epoch, {steps}")
     facts = {"parameters": parameters, "batches": len(trainer.batches), "world": trainer.engine.world}
     Log(folder, -1).write("start", 0, **facts, corpus=trainer.identity, command=command)
+
+
+def ended_early(config: TrainConfig, state: State, limit: int | None) -> str | None:
+    """A warning where a run of so many minutes has ended well before they were over."""
+    if config.minutes is None or state.seconds >= 0.9 * 60 * config.minutes:
+        return None
+    if state.enough:
+        why = f"{config.patience} validations brought nothing better (patience)"
+    elif limit is not None and state.step >= limit:
+        why = f"{limit:,} steps were all that `steps` or `epochs` allow"
+    else:
+        why = "its steps became faster than planned"
+    return f"the run ended after {duration(state.seconds)} of the {duration(60 * config.minutes)} it was given: {why}"
 
 
 def _begun_by(folder: Path) -> str | None:

@@ -23,8 +23,12 @@ MEASURED = 30
 """Steps that a run of so many minutes is timed for before it plans its end."""
 IGNORED = 5
 """Steps before those: the first ones are slower."""
+FIRST = 50
+"""The first plan is made after such a part of the time, where steps are slow."""
 REPLANS = 20
-"""How often the plan is looked at again."""
+"""How often the plan is looked at again, at least."""
+LAST = 100
+"""In the last such part of the time a plan is not looked at again because its steps are half done."""
 
 
 @dataclass(frozen=True)
@@ -109,18 +113,27 @@ class Clock:
 
 
 def planned_steps(clock: Clock, plan: Plan, limit: int | None, replan: bool) -> int | None:
-    """The number of steps that the run should now have in all, or None where the plan stands."""
+    """The number of steps that the run should now have in all, or None where the plan stands.
+
+    A plan is looked at again when it is twice as old as it was made, so often at first; later after each twentieth of
+    the time; and when half of its steps are done, so that a run which has become faster does not end early.
+    """
     budget = 60 * clock.minutes
     left = budget - clock.seconds - clock.reserve
     if left <= 0:
         return clock.step
     steps, seconds = clock.step - clock.planned_step, clock.seconds - clock.planned_seconds
-    first = plan.steps is None and (steps >= MEASURED or seconds >= budget / 4)
-    again = plan.steps is not None and replan and seconds >= budget / REPLANS
-    if not (first or again) or steps < 1:
+    if plan.steps is None:
+        due = steps >= MEASURED or seconds >= budget / FIRST
+    else:
+        old = seconds >= min(budget / REPLANS, clock.planned_seconds)
+        half_done = 2 * steps >= plan.steps - clock.planned_step and left > budget / LAST
+        due = replan and (old or half_done)
+    if not due or steps < 1:
         return None
     total = clock.step + max(1, int(left * steps / max(seconds, 1e-9)))
-    return total if limit is None else min(total, limit)
+    total = total if limit is None else min(total, limit)
+    return None if total == plan.steps else total
 
 
 def step_limit(config: TrainConfig, steps_an_epoch: float) -> int | None:

@@ -186,6 +186,9 @@ class Trainer:
         state = self.state
         if not planned:
             return False
+        if planned == state.step and state.plan.steps is not None and state.step < 0.95 * state.plan.steps:
+            what = f"the time was over after step {state.step:,} of {state.plan.steps:,} that were planned"
+            self.display.say(f"{what}, as the machine became slower; the learning rate has not come to its end")
         state.plan = state.plan.replanned(state.step, planned)
         state.planned_seconds, state.planned_step = state.seconds, state.step
         if log is not None:

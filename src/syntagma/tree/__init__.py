@@ -6,6 +6,7 @@ from syntagma.tree.edit import edit_distance, normalised_edit_distance, tree_siz
 from syntagma.tree.node import Child, Span, Tree, check_label
 from syntagma.tree.transform import (
     KEPT_LABELS,
+    clean,
     collapse_unary,
     delexicalise,
     expand_unary,
@@ -23,6 +24,7 @@ __all__ = [
     "Span",
     "Tree",
     "check_label",
+    "clean",
     "collapse_unary",
     "delexicalise",
     "draw",

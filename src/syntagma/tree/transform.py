@@ -15,6 +15,7 @@ from syntagma.tree.node import CLOSE, Tree, check_word, constituent_ends, escape
 KEPT_LABELS: tuple[str, ...] = ("S", "NP", "VP", "PP")
 """The labels that guide generation unless a user chooses others."""
 
+_TAG_MARKS = "-=|"
 _FUNCTION_TAG = re.compile(r"(?<=[^-=|])[-=|].*")
 
 
@@ -61,6 +62,20 @@ def strip_traces(tree: Tree) -> Tree | None:
         elif not in_trace or item[0] == "(":
             kept.append(item)
     return Tree.from_walk(kept) if kept else None
+
+
+def clean(tree: Tree, labels: Collection[str] = KEPT_LABELS) -> Tree:
+    """A treebank's tree with its words and constituents only: no traces, and no function tags unless `labels` has some.
+
+    >>> str(clean(Tree.read("(TOP (S (NP-SBJ (PRP I)) (VP (VBP nod) (S (NP (-NONE- *))))))")))
+    '(TOP (S (NP (PRP I)) (VP (VBP nod))))'
+    """
+    walk = tree.walk
+    if "(-NONE-" in walk:
+        tree = strip_traces(tree) or tree
+    if any(mark in label for label in labels for mark in _TAG_MARKS):
+        return tree
+    return strip_tags(tree) if any(item[0] == "(" and _FUNCTION_TAG.search(item, 1) for item in walk) else tree
 
 
 def collapse_unary(tree: Tree, joiner: str = "+") -> Tree:

@@ -1,0 +1,200 @@
+"""Where `generate` writes its records: standard output, or a file that appears when it is complete.
+
+An unfinished file `OUT` is two: `OUT.part` with the records so far, and `OUT.part.run`, JSON lines that say what they
+are.  The first line holds what decides the records (settings, model, kind of output); each further one belongs to a
+record: a checksum of its source, where the record ends in `OUT.part`, and whether its source failed.  So a run that
+goes on knows whether it is the same run, and ends with the texts of one that was never stopped; the last digits of
+scores depend on what is computed together, so they may differ.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import zlib
+from array import array
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from syntagma.errors import ConfigError, InputError, Place, SyntagmaError
+from syntagma.files import reason
+
+Source = str | SyntagmaError
+WRITTEN = SyntagmaError("it is written already")
+
+
+class Target:
+    """Takes the records of a run in order."""
+
+    done = 0
+    """Records that an earlier run has written."""
+    failed = 0
+    """Those of them whose source failed."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+
+    def rest(self, sources: Iterable[Source]) -> Iterator[Source]:
+        """The sources, with `WRITTEN` in the place of each that has its record: what is drawn depends on the place."""
+        yield from sources
+
+    def write(self, source: Source, record: str, failed: bool) -> None:
+        """Write the record of a source."""
+        self._stream.write(record)
+        self._stream.flush()
+
+
+class PartFile(Target):
+    """A file that is still being written, beside the name that it will have."""
+
+    def __init__(self, out: Path, run: Mapping[str, Any], resume: bool) -> None:
+        self.out = out
+        self.part, self.note = _part(out), _note(out)
+        self._checks = array("I")
+        self._end = 0
+        if resume and self.note.exists():
+            self._take_up(run)
+        records = open(self.part, "ab" if self.done else "wb")  # noqa: SIM115
+        self._records = records
+        self._run = open(self.note, "a" if self.done else "w", encoding="utf-8", newline="\n")  # noqa: SIM115
+        if not self.done:
+            self._tell(run)
+
+    def _take_up(self, run: Mapping[str, Any]) -> None:
+        """Count what is there, cut off what was begun and not finished, and refuse another run's records."""
+        size = self.part.stat().st_size if self.part.exists() else 0
+        kept = 0
+        with open(self.note, "rb") as stream:
+            for number, line in enumerate(stream):
+                entry = _entry(line)
+                if number == 0:
+                    if entry is None:
+                        return
+                    _check_same(self.out, entry, run)
+                elif entry is None or entry[1] > size:
+                    break
+                else:
+                    check, self._end, failed = entry
+                    self._checks.append(check)
+                    self.failed += failed
+                kept += len(line)
+        os.truncate(self.note, kept)
+        self.done = len(self._checks)
+        if self.part.exists():
+            os.truncate(self.part, self._end)
+
+    def rest(self, sources: Iterable[Source]) -> Iterator[Source]:
+        """The sources, with `WRITTEN` in the place of each that has its record, which must have been made from it."""
+        rest = iter(sources)
+        for number, check in enumerate(self._checks, 1):
+            source = next(rest, None)
+            if source is None or _checksum(source) != check:
+                what = f"line {number} of the input is not the one that the unfinished output was made from"
+                raise ConfigError(what, Place(str(self.part)), "give the same input, or --overwrite to start anew")
+            yield WRITTEN
+        yield from rest
+
+    def write(self, source: Source, record: str, failed: bool) -> None:
+        """Write the record of a source."""
+        data = record.encode()
+        self._records.write(data)
+        self._records.flush()
+        self._end += len(data)
+        self._tell([_checksum(source), self._end, int(failed)])
+
+    def _tell(self, entry: Any) -> None:
+        self._run.write(json.dumps(entry, ensure_ascii=False) + "\n")
+        self._run.flush()
+
+    def finish(self) -> None:
+        """Give the file its name."""
+        os.fsync(self._records.fileno())
+        self.close()
+        os.replace(self.part, self.out)
+        self.note.unlink()
+
+    def close(self) -> None:
+        """Leave the file as it is, to go on with."""
+        self._records.close()
+        self._run.close()
+
+
+@contextmanager
+def target(out: Path | None, run: Mapping[str, Any], resume: bool, overwrite: bool) -> Iterator[Target]:
+    """What takes the records of the run that `run` describes; a file appears under its name when the run is over."""
+    if out is None:
+        yield Target(sys.stdout)
+        return
+    try:
+        if out.exists() and not out.is_file():  # a pipe or a device, which has no name to take
+            with open(out, "w", encoding="utf-8", newline="\n") as stream:
+                yield Target(stream)
+            return
+        out.parent.mkdir(parents=True, exist_ok=True)
+        part = PartFile(out, run, resume and not overwrite)
+        try:
+            yield part
+            part.finish()
+        finally:
+            part.close()
+    except OSError as error:
+        if error.filename not in (None, *map(str, (out, out.parent, _part(out), _note(out)))):
+            raise  # about something else than this file
+        what = f"it cannot be written ({reason(error)})"
+        raise InputError(what, Place(str(out)), "check the folder and the space left") from None
+
+
+def check_target(out: Path | None, resume: bool, overwrite: bool) -> bool:
+    """Refuse to lose what is there; whether there is nothing to do, because a run to go on with has finished."""
+    if resume and (out is None or overwrite):
+        raise ConfigError("--resume goes on with the file that --out names", remedy="give --out, and not --overwrite")
+    if out is None:
+        return False
+    if _part(out).exists() and not _note(out).exists() and _part(out).stat().st_size:
+        raise ConfigError(
+            "no run of `generate` left this file", Place(str(_part(out))), "move it, or give another --out"
+        )
+    if overwrite:
+        return False
+    if _note(out).exists() and _part(out).exists():
+        if not resume:
+            what = "an unfinished run is here"
+            raise ConfigError(what, Place(str(_part(out))), "go on with --resume, or start anew with --overwrite")
+        return False
+    if out.is_file() and not resume:
+        raise ConfigError("it exists already", Place(str(out)), "give another --out, or --overwrite to replace it")
+    return out.is_file()
+
+
+def _part(out: Path) -> Path:
+    return out.with_name(out.name + ".part")
+
+
+def _note(out: Path) -> Path:
+    return out.with_name(out.name + ".part.run")
+
+
+def _entry(line: bytes) -> Any:
+    """What a line of the note says; None where it is not whole."""
+    if not line.endswith(b"\n"):
+        return None
+    try:
+        return json.loads(line)
+    except ValueError:
+        return None
+
+
+def _check_same(out: Path, begun: Mapping[str, Any], run: Mapping[str, Any]) -> None:
+    now = json.loads(json.dumps(run))
+    if begun != now:
+        names = sorted(name for name in begun.keys() | now.keys() if begun.get(name) != now.get(name))
+        changed = "; ".join(f"{name} was {begun.get(name)}, now {now.get(name)}" for name in names)
+        what = f"the unfinished run here is another ({changed})"
+        raise ConfigError(what, Place(str(_part(out))), "give the same options, or --overwrite to start anew")
+
+
+def _checksum(source: Source) -> int:
+    return zlib.crc32((source if isinstance(source, str) else f"\0{source.what}").encode("utf-8", "surrogatepass"))
