@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
@@ -46,6 +47,7 @@ def export(
     ] = None,
     card: Annotated[Path | None, typer.Option(help="A model card to put in the place of the run's.")] = None,
     as_json: AsJson = False,
+    weights: Annotated[str | None, typer.Option(hidden=True)] = None,
 ) -> None:
     """Write a model folder for sharing: small weights, graphs for ONNX Runtime, search settings, a card.
 
@@ -54,8 +56,19 @@ def export(
     from syntagma.files import make_whole
 
     with make_whole(out) as folder:
-        _write(model, folder, precision, search or [], words or [], card)
+        _write(model, folder, _former(weights) if weights else precision, search or [], words or [], card)
     report(as_json, f"the model is in {out}", model=str(out))
+
+
+def _former(weights: str) -> PrecisionKind:
+    """The precision that the former option `--weights` means."""
+    from syntagma.errors import ConfigError
+
+    names = {"float32": PrecisionKind.fp32, "float16": PrecisionKind.fp16, "int8": PrecisionKind.int8}
+    if weights not in names:
+        raise ConfigError(f"{weights!r} is no precision", remedy="give --precision fp32, fp16 or int8")
+    print(f"syntagma: --weights {weights} is now --precision {names[weights]}", file=sys.stderr)
+    return names[weights]
 
 
 def _write(
