@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 BLOCKED = ("torch", "transformers", "pyarrow", "onnx", "lightning_fabric", "datasets")
-PROGRAM = f"""
+BLOCK = f"""
 import sys
 
 class Blocker:
@@ -19,10 +20,15 @@ class Blocker:
             raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
 
 sys.meta_path.insert(0, Blocker())
+"""
+PROGRAM = f"""{BLOCK}
 sys.argv[0] = "syntagma"
 from syntagma.cli import main
 main()
 """
+new_search = pytest.mark.skipif(
+    find_spec("syntagma.search.scheduler") is None, reason="this search still computes with torch"
+)
 
 
 def core(*words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
@@ -48,6 +54,22 @@ def test_evaluate(tmp_path: Path) -> None:
     scores = json.loads(core("evaluate", "--hyp", files[0], "--ref", files[1], "--src", files[2], "--json").stdout)
     assert scores["bleu"] == pytest.approx(100)
     assert scores["d_syn"] == 0  # which needs the parser
+
+
+@new_search
+def test_paraphrase_and_translate() -> None:
+    made = json.loads(core("paraphrase", "--beam", "2", "--json", "It seems like he has made a mistake.").stdout)
+    assert made["hypotheses"][0]["tree"].startswith("(TOP")
+    assert core("translate", "--beam", "2", "Er hat einen Fehler gemacht.").stdout.strip()
+    assert core("generate", "--model", "paraphrase-en", "--exemplar", "Did he do it?", "He made a mistake.").stdout
+
+
+@new_search
+@pytest.mark.parametrize("module", ["syntagma.search", "syntagma.search.generator", "syntagma.serve.run"])
+def test_modules_of_the_core(module: str) -> None:
+    code = f"{BLOCK}\nimport {module}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stderr == ""
 
 
 @pytest.mark.parametrize("words", [["train"], ["prepare"], ["export"]])
