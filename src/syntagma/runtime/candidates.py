@@ -27,31 +27,28 @@ class Candidates(NamedTuple):
     asked: ScoreArray
 
 
-class _Columns(NamedTuple):
-    """A set of words as what is left out of it, and as something to add to scores [V]."""
-
-    missing: IdArray
-    added: ScoreArray
-
-
 class Selector:
     """Finds candidates among the scores of one model's vocabulary."""
 
     def __init__(self, config: ModelConfig) -> None:
         self.size = config.outputs or config.vocabulary
+        self._all_written = self.size == config.vocabulary
         self.controls = np.array(config.controls, np.int64)
         no_text = {config.pad, config.start, config.sep, *config.context_marks, *config.controls}
         self._no_text = np.array(sorted(number for number in no_text if number < self.size), np.int64)
-        self._columns: WeakKeyDictionary[WordSet, _Columns] = WeakKeyDictionary()
+        self._missing: WeakKeyDictionary[WordSet, IdArray] = WeakKeyDictionary()
+        """What large sets of words leave out."""
 
     def select(
         self, scores: ScoreArray, norm: ScoreArray | None, mask: Mask, k: int, draw: Draw | None = None
     ) -> Candidates:
         """Candidates among scores [N, V], which are changed; `norm` [N] is taken off them to give log-probabilities."""
         self.restrict(scores, mask)
-        asked = scores[mask.asked[:, 0], mask.asked[:, 1]]
+        rows, ids = mask.asked.T
+        asked = scores[rows, np.minimum(ids, self.size - 1)]
+        asked[ids >= self.size] = IMPOSSIBLE
         if norm is not None:
-            asked = asked - norm[mask.asked[:, 0]]
+            asked -= norm[rows]
         tokens = best(scores, k) if draw is None else draw_tokens(scores, draw)
         chosen = np.take_along_axis(scores, tokens, axis=1)
         if norm is not None:
@@ -65,33 +62,26 @@ class Selector:
         for row, words in enumerate(mask.words):
             if words is not None:
                 groups.setdefault(words, []).append(row)
-        for words, rows in groups.items():
-            self._leave(scores, rows, words)
+        for words, numbers in groups.items():
+            self._leave(scores, numbers, words)
         scores[:, self._no_text] = IMPOSSIBLE
         scores[:, self.controls] = controls
         if len(mask.denied):
-            scores[mask.denied[:, 0], mask.denied[:, 1]] = IMPOSSIBLE
+            rows, ids = mask.denied[mask.denied[:, 1] < self.size].T
+            scores[rows, ids] = IMPOSSIBLE
 
     def _leave(self, scores: ScoreArray, rows: Sequence[int], words: WordSet) -> None:
         """Leave only those words in some rows of scores [N, V]."""
-        if not len(words.ids):
-            scores[rows] = IMPOSSIBLE
-            return
-        columns = self._columns.get(words)
-        if columns is None:
-            added = np.full(self.size, IMPOSSIBLE, np.float32)
-            added[words.ids] = 0.0
-            columns = self._columns[words] = _Columns(np.flatnonzero(added), added)
-        if len(columns.missing) * _FEW > self.size:
-            if len(rows) == len(scores):
-                scores += columns.added
-            else:
-                for row in rows:
-                    scores[row] += columns.added
-        elif len(rows) == len(scores):
-            scores[:, columns.missing] = IMPOSSIBLE
+        where = np.array(rows)[:, None]
+        ids = words.ids if self._all_written else words.ids[words.ids < self.size]
+        if len(ids) * _FEW > self.size * (_FEW - 1):
+            if words not in self._missing:
+                self._missing[words] = np.setdiff1d(np.arange(self.size), ids)
+            scores[where, self._missing[words]] = IMPOSSIBLE
         else:
-            scores[np.array(rows)[:, None], columns.missing] = IMPOSSIBLE
+            kept = scores[where, ids]
+            scores[rows] = IMPOSSIBLE
+            scores[where, ids] = kept
 
 
 def best(scores: ScoreArray, k: int) -> IdArray:
