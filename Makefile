@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
-TEST_EXTRAS := dev,bench,ctranslate2,fabric,hf,meteor,plots,ray,serve,similarity
+TEST_EXTRAS := train,dev,bench,ctranslate2,fabric,hf,meteor,plots,ray,serve,similarity
 
 .PHONY: demo test check format clean
 

@@ -9,7 +9,7 @@ import syntagma
 
 ORDER = [
     "errors", "files", "config", "hub", "process", "engines", "tree", "levels", "template", "text",
-    "network", "runtime", "parse", "metrics", "corpus", "backtranslation", "convert", "backbone", "search", "train",
+    "network", "convert", "backbone", "runtime", "parse", "metrics", "corpus", "backtranslation", "search", "train",
     "distillation", "experiment", "serve", "bench", "cli", "demo", "__main__", "__init__",
 ]  # fmt: skip
 ROOT = Path(syntagma.__file__).parent

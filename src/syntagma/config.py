@@ -147,6 +147,9 @@ def typed(value: Any, hint: Any, name: str) -> Any:
     if origin is tuple:
         if isinstance(value, list | tuple):
             return tuple(typed(item, inner[0], name) for item in value)
+    elif origin is dict:
+        if isinstance(value, Mapping):
+            return {typed(key, inner[0], name): typed(item, inner[1], name) for key, item in value.items()}
     elif hint is float and isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 2**1023:
         return float(value)
     elif (hint is type(None) and value is None) or (type(value) is hint):

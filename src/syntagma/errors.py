@@ -89,6 +89,10 @@ class MissingExtra(SyntagmaError):
         )
 
 
+_TRAINING = ("torch", "transformers", "pyarrow", "onnx")
+"""Packages that only the extra `train` brings."""
+
+
 def explain(error: BaseException) -> SyntagmaError | None:
     """What the system, and not the program, has refused, as an error of this family; None for anything else.
 
@@ -97,6 +101,8 @@ def explain(error: BaseException) -> SyntagmaError | None:
     >>> explain(KeyError("a bug")) is None
     True
     """
+    if isinstance(error, ModuleNotFoundError):
+        return MissingExtra(error.name, "train", "this command") if error.name in _TRAINING else None
     if isinstance(error, UnicodeEncodeError):
         character = error.object[error.start : error.start + 1]
         if error.encoding.lower().replace("-", "") == "utf8":

@@ -14,7 +14,7 @@ from syntagma.errors import ConfigError, Place
 WEIGHTS = "model.safetensors"
 CHECKSUM = "weights_sha256"
 """The entry of config.json with the checksum of the weights."""
-FILES = ("config.json", WEIGHTS, "tokenizer.json", "words.txt", "README.md")
+FILES = ("config.json", WEIGHTS, "tokenizer.json", "words.txt", "README.md", "*.onnx")
 """What a model's folder holds; nothing else is fetched."""
 MARIAN_FILES = ("config.json", "model.safetensors", "pytorch_model.bin", "vocab.json", "source.spm", "target.spm")
 """What the folder of a pretrained Marian model holds."""

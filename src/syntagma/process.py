@@ -1,15 +1,10 @@
-"""What a program tells its own process, and a library must not: how to keep memory, how much of torch to load, and how
-many threads to compute with.
-"""
+"""What a program tells its own process, and a library must not: how to keep memory, how many threads to use."""
 
 from __future__ import annotations
 
 import ctypes
 import importlib
 import sys
-from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec
-from types import ModuleType
 from typing import Any
 
 # Names of the C library for what `mallopt` sets.
@@ -31,37 +26,6 @@ def keep_freed_memory() -> bool:
     settings = {_MMAP_THRESHOLD: 1 << 30, _TRIM_THRESHOLD: 1 << 30, _TOP_PAD: 1 << 26}
     heard = [tell(name, value) == 1 for name, value in settings.items()]
     return all(heard)
-
-
-_SHAPES_ONLY = "torch._meta_registrations"
-"""What torch knows of tensors that have a shape and no values: a third of the time that importing torch takes."""
-_NEEDS_IT = frozenset({"torch._dynamo", "transformers"})
-
-
-class _WholeTorchWhenNeeded(MetaPathFinder):
-    """Finds nothing itself: it sees which module is about to be imported, and loads what was put off for its sake."""
-
-    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        if name in _NEEDS_IT:
-            load_whole_torch()
-        return None
-
-
-def load_less_of_torch() -> None:
-    """Put off the part of torch that only compilers and `transformers` need, until one of them is imported."""
-    if "torch" not in sys.modules:
-        sys.modules[_SHAPES_ONLY] = ModuleType(_SHAPES_ONLY)
-        sys.meta_path.insert(0, _WholeTorchWhenNeeded())
-
-
-def load_whole_torch() -> None:
-    """Load what `load_less_of_torch` put off."""
-    waiting = [finder for finder in sys.meta_path if isinstance(finder, _WholeTorchWhenNeeded)]
-    for finder in waiting:
-        sys.meta_path.remove(finder)
-    if waiting:
-        del sys.modules[_SHAPES_ONLY]
-        importlib.import_module(_SHAPES_ONLY)
 
 
 _SMALL = 20_000_000

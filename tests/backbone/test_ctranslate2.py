@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +12,8 @@ from syntagma.backbone.ctranslate2 import Translator, export
 from syntagma.backbone.errors import BackboneError
 from syntagma.backbone.storage import from_pretrained, make_backbone
 from syntagma.errors import ConfigError, SyntagmaError
-from syntagma.network.storage import save_pretrained
 from syntagma.search import Generator, SearchOptions
 from syntagma.text import Subwords, split
-from syntagma.text.lexicon import Lexicon, words_of
 
 pytest.importorskip("ctranslate2")
 OPTIONS = SearchOptions(max_depth=4, max_tokens=12, beam=5)
@@ -68,25 +63,6 @@ def test_a_backbone_is_exported(bases: dict[str, Path], tmp_path: Path, kind: st
     assert_same(
         outputs(Generator(network, vocabulary), texts), outputs(Generator.from_pretrained(tmp_path / "out"), texts)
     )
-
-
-def test_int8_and_the_commands(
-    subwords: Subwords, tmp_path: Path, syntagma: Callable[..., subprocess.CompletedProcess[str]]
-) -> None:
-    network = random_model(subwords, 1, "concat", whole=True)
-    about = {"search": {"rank": "whole", "back": 0.3, "coin": False}}
-    save_pretrained(tmp_path / "model", network, subwords, "# card\n", about=about, words=Lexicon.of(TEXTS))
-    syntagma("export", "--engine", "ctranslate2", "--model", "model", "--out", "fast", "--weights", "int8")
-    done = syntagma("generate", "--engine", "ctranslate2", "--model", "fast", "--json", "--beam", "2", TEXTS[0])
-    best = json.loads(done.stdout)["hypotheses"][0]
-    assert best["tree"].startswith("(TOP")
-    assert words_of(best["text"]) <= set().union(*map(words_of, TEXTS))
-    wrong = syntagma("generate", "--engine", "ctranslate2", "--model", "model", TEXTS[0], check=1)
-    assert "'model' was not exported for ctranslate2; make a folder for it with `syntagma export" in wrong.stderr
-    copied = syntagma("export", "--model", "fast", "--out", "other", check=1)
-    assert copied.stderr == "syntagma: 'fast' is an export already; copy its folder as it is\n"
-    again = syntagma("export", "--model", "model", "--out", "fast", check=1)
-    assert again.stderr.strip() == "syntagma: fast: it exists already; give a new folder"
 
 
 def test_what_cannot_be_exported(subwords: Subwords, bases: dict[str, Path], tmp_path: Path) -> None:

@@ -91,11 +91,23 @@ def test_export_halves_the_weights_and_keeps_how_to_search(syntagma: Run, model:
         == syntagma("generate", "--model", tmp_path / "shared", "--nbest", "2", "I ate.").stdout.splitlines()[:2]
     )
     for wrong, what in (
-        (("--search", "bream=2"), "'beam'"), (("--weights", "int8"), "float16"), (("--card", "no.md"), "no.md"),
+        (("--search", "bream=2"), "'beam'"), (("--weights", "int4"), "int4"), (("--card", "no.md"), "no.md"),
         ((), "it exists already"),
     ):  # fmt: skip
         out = "shared" if not wrong else "other"
         assert what in syntagma("export", "--model", model, "--out", out, *wrong, check=1).stderr
+
+
+def test_the_precision_of_an_export(syntagma: Run, model: Path, tmp_path: Path) -> None:
+    former = syntagma("export", "--model", model, "--out", "whole", "--weights", "float32")
+    assert former.stderr.splitlines()[0] == "syntagma: --weights float32 is now --precision fp32"
+    syntagma("export", "--model", model, "--out", "small", "--precision", "int8")
+    texts = [
+        syntagma("generate", "--model", folder, "I ate.").stdout
+        for folder in (model, tmp_path / "whole", tmp_path / "small")
+    ]
+    assert texts[0] == texts[1]
+    assert len(texts[2].splitlines()) == 1
 
 
 def test_export_lists_the_words_that_a_model_knows(syntagma: Run, model: Path, tmp_path: Path) -> None:

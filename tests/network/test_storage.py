@@ -33,11 +33,14 @@ def test_what_is_saved_is_loaded(folder: Path, tmp_path: Path) -> None:
     assert sorted(entry.name for entry in folder.iterdir()) == [
         "README.md",
         "config.json",
+        "context.onnx",
+        "decoder.onnx",
+        "encoder.onnx",
         "model.safetensors",
         "tokenizer.json",
     ]
     assert model.about == {"alpha": 0.8}
-    save_pretrained(tmp_path / "again", model.network, model.subwords, "", dtype="float16")
+    save_pretrained(tmp_path / "again", model.network, model.subwords, "", precision="fp16")
     half = from_pretrained(tmp_path / "again")
     batch = make_batch(BATCH, model.config)
     with torch.inference_mode():
@@ -75,7 +78,7 @@ def test_all_wrong_weights_are_reported_at_once(folder: Path) -> None:
 def test_damaged_folders(folder: Path) -> None:
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | {"format": 99}))
-    with pytest.raises(ModelError, match="format is 99, this version reads 1"):
+    with pytest.raises(ModelError, match="format is 99, this version reads 1 and 2"):
         from_pretrained(folder)
     (folder / "config.json").write_text(json.dumps(config | {"model": config["model"] | {"colour": "red"}}))
     with pytest.raises(ConfigError, match="'colour' is not a setting"):

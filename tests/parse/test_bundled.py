@@ -24,7 +24,7 @@ def parser() -> Parser:
 def test_the_folder_is_whole_and_small() -> None:
     assert FOLDER is not None
     files = {path.name: path.stat().st_size for path in FOLDER.iterdir()}
-    assert set(files) == {"README.md", "config.json", "model.safetensors", "tokenizer.json"}
+    assert set(files) == {"README.md", "config.json", "model.safetensors", "parser.onnx", "tokenizer.json"}
     assert sum(files.values()) < 30e6
     assert all(os.access(path, os.R_OK) for path in FOLDER.iterdir())
 

@@ -14,19 +14,19 @@ from syntagma.errors import ConfigError
 from syntagma.parse import load_parser
 from syntagma.parse.ensemble import Ensemble, average, join
 from syntagma.parse.network import collate
-from syntagma.parse.neural import NeuralParser
+from syntagma.parse.trainable import TrainableParser
 
 WORDS = ("I", "saw", "the", "dog", ".")
 
 
 def test_a_parser_joined_with_itself_parses_alike(tiny: Path) -> None:
     joined = load_parser(f"{tiny}+{tiny}")
-    assert joined.parse([WORDS]) == NeuralParser.load(tiny).parse([WORDS])
+    assert joined.parse([WORDS]) == TrainableParser.load(tiny).parse([WORDS])
     assert (joined.name, joined.version) == ("tiny+tiny", "1+1")
 
 
 def test_scores_are_the_mean(tiny: Path) -> None:
-    one, other = NeuralParser.load(tiny), NeuralParser.load(tiny)
+    one, other = TrainableParser.load(tiny), TrainableParser.load(tiny)
     with torch.no_grad():
         other.network.labels.bias += 2.0  # type: ignore[union-attr, operator]
     batch = collate([one.pieces.encode(WORDS, 64)], one.pieces.pad)
@@ -43,7 +43,7 @@ def test_parsers_with_other_labels_are_not_joined(tiny: Path, tmp_path: Path) ->
     settings["labels"].reverse()
     (other / "config.json").write_text(json.dumps(settings))
     with pytest.raises(ConfigError, match="the labels of one and other differ; take parsers"):
-        join(["one", "other"], [NeuralParser.load(tiny), NeuralParser.load(other)])
+        join(["one", "other"], [TrainableParser.load(tiny), TrainableParser.load(other)])
 
 
 def test_a_folder_may_have_a_plus_in_its_name(tiny: Path, tmp_path: Path) -> None:
@@ -52,7 +52,7 @@ def test_a_folder_may_have_a_plus_in_its_name(tiny: Path, tmp_path: Path) -> Non
 
 
 def test_weights_are_averaged(tiny: Path) -> None:
-    one, other = NeuralParser.load(tiny), NeuralParser.load(tiny)
+    one, other = TrainableParser.load(tiny), TrainableParser.load(tiny)
     with torch.no_grad():
         for weight in other.network.parameters():
             weight += 2.0
@@ -62,7 +62,7 @@ def test_weights_are_averaged(tiny: Path) -> None:
 
 
 def test_parsers_of_other_shapes_are_not_averaged(tiny: Path) -> None:
-    one, other = NeuralParser.load(tiny), NeuralParser.load(tiny)
+    one, other = TrainableParser.load(tiny), TrainableParser.load(tiny)
     other.config = replace(other.config, network=replace(other.config.network, word_layers=2))
     with pytest.raises(ConfigError, match="the network of one and other differ"):
         average(["one", "other"], [one, other])

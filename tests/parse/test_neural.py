@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,12 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from syntagma.errors import BracketError, ConfigError, SyntagmaError
+from syntagma.network.packing import quantise
 from syntagma.parse.base import Parser, SentenceError, load_parser
+from syntagma.parse.chart import span_number
 from syntagma.parse.encoder import load_bert
 from syntagma.parse.neural import NeuralParser
 from syntagma.parse.pieces import PIECES_A_WORD, Pieces, shape_of
 from syntagma.parse.settings import encoder_folder
-from syntagma.parse.weights import quantise
+from syntagma.parse.trainable import TrainableParser
+from syntagma.runtime.graphfile import GraphError
 from syntagma.tree import read_tree
 
 SENTENCES = [
@@ -118,16 +122,45 @@ def test_eight_bits_are_close(seed: int) -> None:
     assert bool((error <= 0.51 * scale.float() + 0.001 * matrix.abs().amax(dim=1)).all())
 
 
+@pytest.fixture(scope="module")
+def in_torch(tiny: Path) -> TrainableParser:
+    return TrainableParser.load(tiny)
+
+
 @pytest.mark.parametrize("precision", ["int8", "fp16", "fp32"])
-def test_a_saved_parser_parses_alike(parser: NeuralParser, tmp_path: Path, precision: str) -> None:
-    parser.save(tmp_path, precision)
+def test_a_saved_parser_parses_alike(in_torch: TrainableParser, tmp_path: Path, precision: str) -> None:
+    in_torch.save(tmp_path, precision)
     loaded = load_parser(str(tmp_path))
-    assert loaded.parse(SENTENCES[:5]) == parser.parse(SENTENCES[:5])
+    assert loaded.parse(SENTENCES[:5]) == in_torch.parse(SENTENCES[:5])
     assert isinstance(loaded, NeuralParser)
-    assert loaded.config == parser.config
+    assert not isinstance(loaded, TrainableParser)
+    assert replace(loaded.config, graphs={}) == replace(in_torch.config, graphs={})
 
 
-def test_int8_is_a_quarter_in_size(parser: NeuralParser, tmp_path: Path) -> None:
+def test_a_graph_scores_as_torch_does(in_torch: TrainableParser, tmp_path: Path) -> None:
+    in_torch.save(tmp_path, "fp32")
+    graph, network = NeuralParser.load(tmp_path), TrainableParser.load(tmp_path)
+    batch = [graph.pieces.encode(words, 64) for words in SENTENCES[:5]]
+    ours, theirs = graph.scorer(batch), network.scorer(batch)
+    for row, words in enumerate(SENTENCES[:5]):
+        spans = [span_number(s, e, 8) for s in range(len(words)) for e in range(s + 1, len(words) + 1)]
+        assert ours.values[row, spans] == pytest.approx(theirs.values[row, spans], abs=1e-4)
+        assert ours.labels[row, spans].tolist() == theirs.labels[row, spans].tolist()
+        assert ours.tags[row, : len(words)].tolist() == theirs.tags[row, : len(words)].tolist()
+
+
+def test_a_parser_without_a_graph_runs_in_torch(in_torch: TrainableParser, tmp_path: Path) -> None:
+    in_torch.save(tmp_path)
+    (tmp_path / "parser.onnx").unlink()
+    with pytest.raises(GraphError, match="lacks this graph; make one with `syntagma"):
+        load_parser(str(tmp_path)).parse(SENTENCES[:1])
+    config = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(config | {"graphs": {}}))
+    assert isinstance(load_parser(str(tmp_path)), TrainableParser)
+
+
+def test_int8_is_a_quarter_in_size(in_torch: TrainableParser, tmp_path: Path) -> None:
+    parser = in_torch
     sizes = {}
     for precision in ("int8", "fp32"):
         parser.save(tmp_path, precision)
@@ -135,27 +168,27 @@ def test_int8_is_a_quarter_in_size(parser: NeuralParser, tmp_path: Path) -> None
     assert sizes["int8"] < sizes["fp32"]
 
 
-def test_broken_model_folders(parser: NeuralParser, tmp_path: Path) -> None:
+def test_broken_model_folders(in_torch: TrainableParser, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no such model folder"):
-        NeuralParser.load(tmp_path / "none")
+        TrainableParser.load(tmp_path / "none")
     with pytest.raises(ConfigError, match=r"config\.json: it cannot be opened"):
-        NeuralParser.load(tmp_path)
+        TrainableParser.load(tmp_path)
     with pytest.raises(ConfigError, match="is no precision"):
-        parser.save(tmp_path, "int4")
-    parser.save(tmp_path)
+        in_torch.save(tmp_path, "int4")
+    in_torch.save(tmp_path)
     config = json.loads((tmp_path / "config.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps(config | {"colour": 1, "shape": 2}))
     with pytest.raises(ConfigError, match="unknown settings: colour, shape; the settings are: encoder"):
-        NeuralParser.load(tmp_path)
+        TrainableParser.load(tmp_path)
     (tmp_path / "config.json").write_text(json.dumps(config | {"network": {"labels": 3, "tags": 3}}))
     with pytest.raises(ConfigError, match=r"ill-shaped: labels\.bias.*span_end\.weight"):
-        NeuralParser.load(tmp_path)
+        TrainableParser.load(tmp_path)
     (tmp_path / "model.safetensors").write_bytes(b"short")
     with pytest.raises(ConfigError, match="cannot be read"):
-        NeuralParser.load(tmp_path)
+        TrainableParser.load(tmp_path)
     (tmp_path / "config.json").write_text("{")
     with pytest.raises(ConfigError, match="this is not JSON"):
-        NeuralParser.load(tmp_path)
+        TrainableParser.load(tmp_path)
 
 
 # -- the encoder

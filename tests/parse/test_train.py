@@ -16,10 +16,10 @@ import torch
 
 from syntagma.errors import ConfigError, InputError, SyntagmaError
 from syntagma.parse.config import from_dict, from_settings, to_dict
-from syntagma.parse.neural import NeuralParser
 from syntagma.parse.score import score_trees
 from syntagma.parse.settings import TrainConfig, Trees, encoder_folder, read_data
 from syntagma.parse.train import Trainer
+from syntagma.parse.trainable import TrainableParser
 
 
 class KilledError(Exception):
@@ -90,7 +90,7 @@ def test_another_run_is_not_overwritten(data: Trees, tiny_settings: dict[str, An
 def test_a_run_may_start_from_a_parser(data: Trees, tiny: Path, tiny_settings: dict[str, Any], tmp_path: Path) -> None:
     config = from_dict(TrainConfig, tiny_settings | {"epochs": 0.1, "init": str(tiny)})
     trainer = Trainer(config, data, tmp_path / "run")
-    first = NeuralParser.load(tiny).network.state_dict()
+    first = TrainableParser.load(tiny).network.state_dict()
     assert all(torch.equal(weight, first[name]) for name, weight in trainer.network.state_dict().items())
     assert all(torch.equal(weight, first[name]) for name, weight in trainer.average.items())
     assert trainer.run()["f1"] > 80  # a tenth of a round from nothing gives nothing like it
@@ -109,7 +109,7 @@ def test_labels_are_numbered_as_in_the_parser_that_a_run_starts_from(
     more = replace(data, gold=[*data.gold, *[one for one in data.gold if "NP" not in one.spans.values()] * 9])
     plain = Trainer(from_dict(TrainConfig, tiny_settings), more, tmp_path / "plain")
     started = Trainer(from_dict(TrainConfig, tiny_settings | {"init": str(tiny)}), more, tmp_path / "started")
-    theirs = NeuralParser.load(tiny).config
+    theirs = TrainableParser.load(tiny).config
     assert plain.model_config.labels != theirs.labels == started.model_config.labels
 
 
@@ -119,7 +119,7 @@ def test_a_run_learns_from_a_teacher(data: Trees, tiny: Path, tiny_settings: dic
         trainer = Trainer(from_dict(TrainConfig, tiny_settings | settings), wrong, tmp_path / str(teacher_weight))
         trainer.run()
         words = [tree.words() for tree in data.dev]
-        return score_trees(NeuralParser.load(tiny).parse(words), trainer.averaged().parse(words)).f1
+        return score_trees(TrainableParser.load(tiny).parse(words), trainer.averaged().parse(words)).f1
 
     wrong = replace(data, gold=[replace(one, spans={}) for one in data.gold], silver=[])
     assert agreement(30.0) > 2 * agreement(0.0)  # the trees say that nothing is a constituent

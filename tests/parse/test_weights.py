@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from syntagma.errors import ConfigError
-from syntagma.parse.weights import load, quantise, save
+from syntagma.network.packing import quantise
+from syntagma.parse.weights import load, save
 
 ROWS = torch.linspace(-1, 1, 64) * torch.tensor([[100.0], [1.0], [0.01]])
 

@@ -113,7 +113,7 @@ def from_pretrained(name: str | Path) -> Pretrained[Learns]:
         return Pretrained(engine, known, storage.read_config(folder, values)[1], storage.words_in(folder))
     if "backbone" not in values:
         return storage.from_pretrained(folder)
-    if values.get("format") != storage.FORMAT:
+    if values.get("format") not in storage.READS:
         what = f"its format is {values.get('format', 'none')}, this version reads {storage.FORMAT}"
         raise storage.ModelError(what, Place(str(folder)), "update Syntagma")
     config, about = storage.read_config(folder, values)

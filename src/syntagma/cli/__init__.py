@@ -30,7 +30,7 @@ from syntagma.cli import (
     votes,
 )
 from syntagma.errors import SyntagmaError, explain
-from syntagma.process import keep_freed_memory, load_less_of_torch
+from syntagma.process import keep_freed_memory
 
 app = typer.Typer(
     name="syntagma",
@@ -72,7 +72,6 @@ def _root(version: bool = typer.Option(False, "--version", help="Print the versi
 def main() -> None:
     """Run the command; what the input or the system is at fault for is one sentence on stderr and exit code 1."""
     keep_freed_memory()
-    load_less_of_torch()
     sys.exit(_guarded(app))
 
 

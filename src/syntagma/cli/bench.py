@@ -25,6 +25,7 @@ class Bench(StrEnum):
     metrics = "metrics"
     parse = "parse"
     serve = "serve"
+    start = "start"
     train = "train"
 
 

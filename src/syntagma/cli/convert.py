@@ -38,5 +38,5 @@ def convert(
         "- It was trained on lower-case, tokenised text; a score is a mean of log-probabilities.\n"
     )
     about = {"search": {"score": "mean", "first_level": "plain"}, "made from": checkpoint.name}
-    save_pretrained(out, network, subwords, card, about=about, dtype="float16" if half else "float32")
+    save_pretrained(out, network, subwords, card, about=about, precision="fp16" if half else "fp32")
     report(as_json, f"{size:,} parameters written to {out}", model=str(out), parameters=size)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -26,7 +27,7 @@ ParserName = Annotated[
         "--parser", help="parser-en, a folder, several as A+B, brackets:FILE, benepar[:MODEL], stanza[:LANGUAGE]."
     ),
 ]
-Threads = Annotated[int, typer.Option(help="Processor threads; 0 leaves it to torch.", min=0)]
+Threads = Annotated[int, typer.Option(help="Processor threads; 0: one for each processor.", min=0)]
 
 
 class Bad(StrEnum):
@@ -69,8 +70,8 @@ def parse(
 
     lines = iter(text) if text else scan_lines(source)
     name = "the arguments" if text else source_name(source)
+    loaded = load_parser(parser, threads or processors())
     use_threads(threads)
-    loaded = load_parser(parser)
     cut = split_tokens if tokenized else split
     show = _as_json if as_json else _drawn() if draw else _as_brackets
     progress = _Progress()
@@ -162,9 +163,12 @@ class _Progress:
         print(f"syntagma: {count:,} lines, {count / (now - self.start):.0f} a second", file=sys.stderr, flush=True)
 
 
-def use_threads(threads: int) -> None:
-    """So many threads for tensors; 0 leaves it to torch."""
-    if threads:
-        import torch
+def processors() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
-        torch.set_num_threads(threads)
+
+def use_threads(threads: int) -> None:
+    """So many threads for torch, where it is loaded; 0 leaves it to torch."""
+    if threads and "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(threads)

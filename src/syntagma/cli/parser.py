@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from syntagma.cli.common import AsJson, report
-from syntagma.cli.parse import CHUNK, ParserName, Threads, use_threads
+from syntagma.cli.parse import CHUNK, ParserName, Threads, processors, use_threads
 
 if TYPE_CHECKING:
     from syntagma.parse.score import Score
@@ -138,8 +138,8 @@ def _pairs(gold: str, parser: str, predicted: str | None, lower: bool, threads: 
                 "it has not as many trees as the gold file", Place(predicted), "score the same text"
             ) from None
         return
+    loaded = load_parser(parser, threads or processors())
     use_threads(threads)
-    loaded = load_parser(parser)
     while chunk := list(islice(wanted, 4 * CHUNK)):
         words = (tree.words() for tree in chunk)
         yield from zip(chunk, loaded.parse([_lowered(some) if lower else some for some in words]), strict=True)
@@ -187,14 +187,15 @@ def export(
     from syntagma.files import make_whole, read_lines
     from syntagma.hub import find_folder
     from syntagma.parse.ensemble import average
-    from syntagma.parse.neural import NeuralParser
+    from syntagma.parse.trainable import TrainableParser
 
     folders = [find_folder(name, "parser", "network") for name in parsers]
-    parser = average(parsers, [NeuralParser.load(folder) for folder in folders])
+    parser = average(parsers, [TrainableParser.load(folder) for folder in folders])
     if version is not None:
         parser.config = replace(parser.config, version=version)
     text = "\n".join(read_lines(card or folders[0] / "README.md")) + "\n"
     with make_whole(out) as folder:
-        parser.save(folder, precision.value)
+        stored = folders[0] / "model.safetensors" if len(folders) == 1 else None
+        parser.save(folder, precision.value, stored)
         (folder / "README.md").write_text(text, encoding="utf-8")
     report(as_json, f"the parser is in {out}", parser=str(out), version=parser.config.version)

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from syntagma.errors import ConfigError, InputError, Place
+from syntagma.errors import ConfigError, InputError, MissingExtra, Place
 from syntagma.hub import find_folder
 from syntagma.tree import Tree
 
@@ -55,8 +55,11 @@ class SentenceError(InputError):
         self.number = number
 
 
-def load_parser(name: str = DEFAULT) -> Parser:
-    """The parser of that name; this file's head lists the names."""
+def load_parser(name: str = DEFAULT, threads: int = 1) -> Parser:
+    """The parser of that name; this file's head lists the names.
+
+    `threads` is how many a graph runs on; torch has a setting of its own.
+    """
     kind, _, rest = name.partition(":")
     if kind == "brackets":
         from syntagma.parse.brackets import BracketsParser
@@ -72,13 +75,24 @@ def load_parser(name: str = DEFAULT) -> Parser:
         from syntagma.parse.stanza import StanzaParser
 
         return StanzaParser(rest or "en")
-    from syntagma.parse.neural import NeuralParser
+    folders = neural_folders(name)
+    if len(folders) == 1:
+        from syntagma.parse.neural import NeuralParser
 
+        return NeuralParser.load(folders[0][1], threads)
+    try:
+        from syntagma.parse.ensemble import load_trainable
+    except ImportError:
+        raise MissingExtra("torch", "train", "several parsers as one") from None
+    return load_trainable(name)
+
+
+def is_neural(name: str) -> bool:
+    """Whether a name means neural parsers of ours."""
+    return name.partition(":")[0] not in ("brackets", "benepar", "stanza")
+
+
+def neural_folders(name: str) -> list[tuple[str, Path]]:
+    """The neural parsers that a name means: the name and the folder of each."""
     names = [name] if Path(name).is_dir() else name.split("+")
-    folders = [find_folder(DEFAULT if one == "neural" else one, "parser", "network") for one in names]
-    parsers = [NeuralParser.load(folder) for folder in folders]
-    if len(parsers) == 1:
-        return parsers[0]
-    from syntagma.parse.ensemble import join
-
-    return join(names, parsers)
+    return [(one, find_folder(DEFAULT if one == "neural" else one, "parser", "network")) for one in names]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 from syntagma.parse.config import to_dict
-from syntagma.parse.neural import ModelConfig
 from syntagma.parse.score import Score
 from syntagma.parse.settings import TrainConfig, Trees
+from syntagma.parse.shape import ModelConfig
 
 _CARD = """# {name}
 

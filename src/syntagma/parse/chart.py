@@ -41,6 +41,14 @@ def span_number(start: int, end: int, size: int) -> int:
     return start * size - start * (start - 1) // 2 + end - start - 1
 
 
+def to_chart(values: Scores, size: int) -> Scores:
+    """Span values (batch, spans) laid out as a chart (batch, size + 1, size + 1)."""
+    starts, ends = span_index(size)
+    chart = np.zeros((values.shape[0], size + 1, size + 1), dtype=np.float32)
+    chart[:, starts, ends] = values
+    return chart
+
+
 def best_splits(scores: Scores) -> npt.NDArray[np.int32]:
     """Where each span of the best tree below it is split.
 

@@ -7,7 +7,6 @@ with the norm after each, GELU.  `EncoderLayer` also serves as the word layer on
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -15,20 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from syntagma.errors import ConfigError, Place
-
-
-@dataclass(frozen=True, slots=True)
-class EncoderConfig:
-    """The shape of an encoder."""
-
-    vocabulary: int = 30522
-    width: int = 384
-    layers: int = 6
-    heads: int = 12
-    feed_forward: int = 1536
-    positions: int = 512
-    epsilon: float = 1e-12
-    shapes: int = 4  # kinds of capitalisation that are added to the embedding, see `pieces.shape_of`
+from syntagma.parse.shape import EncoderConfig
 
 
 class EncoderLayer(nn.Module):

@@ -14,8 +14,9 @@ import torch
 from torch import Tensor, nn
 
 from syntagma.errors import ConfigError
+from syntagma.parse.base import neural_folders
 from syntagma.parse.network import Batch, ParserNetwork
-from syntagma.parse.neural import NeuralParser
+from syntagma.parse.trainable import TrainableParser
 
 
 class Ensemble(nn.Module):
@@ -31,27 +32,34 @@ class Ensemble(nn.Module):
         return torch.stack(spans).mean(0), torch.stack([some.log_softmax(2) for some in tags]).mean(0)
 
 
-def join(names: Sequence[str], parsers: Sequence[NeuralParser]) -> NeuralParser:
+def load_trainable(name: str) -> TrainableParser:
+    """The neural parser of that name, or those of `A+B` as one, in torch."""
+    folders = neural_folders(name)
+    parsers = [TrainableParser.load(folder) for _, folder in folders]
+    return parsers[0] if len(parsers) == 1 else join([one for one, _ in folders], parsers)
+
+
+def join(names: Sequence[str], parsers: Sequence[TrainableParser]) -> TrainableParser:
     """One parser out of several, which must have the same labels, tags and encoder; `names` are what they go by."""
     _check_alike(names, parsers, "labels", "tags", "encoder")
     first = parsers[0]
-    joined = NeuralParser(first.config, Ensemble([parser.network for parser in parsers]), first.pieces)
+    joined = TrainableParser(first.config, Ensemble([parser.network for parser in parsers]), first.pieces)
     joined.name = "+".join(parser.name for parser in parsers)
     joined.version = "+".join(parser.version for parser in parsers)
     return joined
 
 
-def average(names: Sequence[str], parsers: Sequence[NeuralParser]) -> NeuralParser:
+def average(names: Sequence[str], parsers: Sequence[TrainableParser]) -> TrainableParser:
     """The parser with the mean of their weights, which must be of the same shapes; otherwise the first."""
     _check_alike(names, parsers, "labels", "tags", "encoder", "network")
     first = parsers[0]
     states = [parser.network.state_dict() for parser in parsers]
     network = ParserNetwork(first.config.encoder, first.config.network)
     network.load_state_dict({name: torch.stack([state[name] for state in states]).mean(0) for name in states[0]})
-    return NeuralParser(first.config, network, first.pieces)
+    return TrainableParser(first.config, network, first.pieces)
 
 
-def _check_alike(names: Sequence[str], parsers: Sequence[NeuralParser], *parts: str) -> None:
+def _check_alike(names: Sequence[str], parsers: Sequence[TrainableParser], *parts: str) -> None:
     first = parsers[0]
     for name, other in zip(names, parsers, strict=True):
         for part in parts:

@@ -9,22 +9,13 @@ parser thinks of every span and every word.
 
 from __future__ import annotations
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from syntagma.parse.chart import Scores, decode, span_index, span_number
+from syntagma.parse.chart import decode, span_number, to_chart
 
 IGNORED = -100
-
-
-def to_chart(values: Tensor, size: int) -> Scores:
-    """Span values (batch, spans) laid out as a chart (batch, size + 1, size + 1)."""
-    starts, ends = span_index(size)
-    chart = np.zeros((values.shape[0], size + 1, size + 1), dtype=np.float32)
-    chart[:, starts, ends] = values.numpy()
-    return chart
 
 
 def close_roots(scores: Tensor, lengths: list[int], size: int) -> None:
@@ -48,7 +39,7 @@ def margin_loss(scores: Tensor, gold: Tensor, lengths: list[int], open_root: boo
         if not open_root:
             close_roots(augmented, lengths, size)
         best, label = augmented.max(dim=2)
-        trees = decode(to_chart(best, size), lengths)
+        trees = decode(to_chart(best.numpy(), size), lengths)
         rows = [row for row, spans in enumerate(trees) for _ in spans]
         numbers = [span_number(start, end, size) for spans in trees for start, end in spans]
     row, number = torch.tensor(rows), torch.tensor(numbers)

@@ -16,20 +16,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from syntagma.parse.chart import span_index
-from syntagma.parse.encoder import Encoder, EncoderConfig, EncoderLayer
+from syntagma.parse.encoder import Encoder, EncoderLayer
 from syntagma.parse.pieces import Encoded, pad
-
-
-@dataclass(frozen=True, slots=True)
-class NetworkConfig:
-    """The shape of the network above its encoder."""
-
-    labels: int
-    tags: int
-    span_width: int = 256
-    word_layers: int = 1
-    word_heads: int = 8
-    word_feed_forward: int = 1024
+from syntagma.parse.shape import EncoderConfig, NetworkConfig
 
 
 @dataclass(frozen=True, slots=True)

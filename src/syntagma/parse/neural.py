@@ -1,56 +1,53 @@
 """The default parser: a span-based chart parser on a small pretrained encoder.
 
-A model is a folder of `config.json`, `model.safetensors`, `tokenizer.json` and a model card.  Sentences are parsed in
-batches of like length; the trees come back in the order of the sentences.
+A model is a folder of `config.json`, `model.safetensors`, `tokenizer.json`, a graph `parser.onnx` that runs it without
+torch, and a model card.  Sentences are parsed in batches of like length; the trees come back in the order of the
+sentences.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
-import torch
-from torch import nn
+import numpy as np
+import numpy.typing as npt
 
-from syntagma.errors import ConfigError, Place
-from syntagma.files import write_whole
-from syntagma.parse import chart, weights
+from syntagma.errors import ConfigError, MissingExtra, Place
+from syntagma.parse import chart
 from syntagma.parse.base import SentenceError
-from syntagma.parse.config import read_config, to_dict
-from syntagma.parse.encoder import EncoderConfig
-from syntagma.parse.loss import close_roots, to_chart
-from syntagma.parse.network import NetworkConfig, ParserNetwork, collate
+from syntagma.parse.config import read_config
 from syntagma.parse.pieces import Encoded, Pieces
+from syntagma.parse.shape import ModelConfig
 from syntagma.tree import ROOT, Tree
 from syntagma.tree.node import CLOSE, check_word, escape
 
-BATCH_PIECES = 1536
+BATCH_PIECES = 512
 """Pieces in a batch, padding included."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelConfig:
-    """What `config.json` holds."""
+class Scored(NamedTuple):
+    """What a network makes of sentences.
 
-    name: str
-    version: str
-    encoder: EncoderConfig
-    network: NetworkConfig
-    labels: tuple[str, ...]  # chains such as S+VP, the null label first
-    tags: tuple[str, ...]
-    open_root: bool = False  # whether the root may have several children
-    longest: int = 400  # words in a sentence
-    kind: str = "span-chart"
+    `values` and `labels` (batch, spans) are the score and the id of the best label but the null label (whose is 0)
+    for each span as in `chart.span_index`; `tags` (batch, words) the best tags.
+    """
+
+    values: npt.NDArray[np.float32]
+    labels: chart.Ids
+    tags: chart.Ids
+
+
+Scorer = Callable[[Sequence[Encoded]], Scored]
 
 
 class NeuralParser:
-    """Parses words with a `ParserNetwork`, or with what gives scores of the same shapes."""
+    """Parses words with what a network makes of them."""
 
-    def __init__(self, config: ModelConfig, network: nn.Module, pieces: Pieces) -> None:
+    def __init__(self, config: ModelConfig, scorer: Scorer, pieces: Pieces) -> None:
         self.config = config
-        self.network = network.eval()
+        self.scorer = scorer
         self.pieces = pieces
         self.name = config.name
         self.version = config.version
@@ -59,26 +56,18 @@ class NeuralParser:
         self._tags = ["(" + tag for tag in config.tags]
 
     @classmethod
-    def load(cls, folder: str | Path) -> NeuralParser:
-        """The parser of a model folder."""
+    def load(cls, folder: str | Path, threads: int = 1) -> NeuralParser:
+        """The parser of a model folder, without torch where it has a graph."""
         folder = Path(folder)
         if not folder.is_dir():
             raise ConfigError("there is no such model folder", Place(str(folder)), "check the name")
         config = read_config(ModelConfig, folder / "config.json")
-        network = ParserNetwork(config.encoder, config.network)
-        weights.load(network, folder / "model.safetensors")
-        return cls(config, network, Pieces.load(folder / "tokenizer.json"))
+        if not config.graphs:
+            return _load_with_torch(folder)
+        from syntagma.parse.onnx import OnnxScorer
 
-    def save(self, folder: str | Path, precision: str = "int8") -> None:
-        """Write the model folder; `precision` of the matrices is `int8`, `fp16` or `fp32`."""
-        folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        weights.save(self.network, folder / "model.safetensors", precision)
-        with write_whole(folder / "tokenizer.json") as stream:
-            stream.write(self.pieces.tokenizer.to_str())
-        with write_whole(folder / "config.json") as stream:
-            json.dump(to_dict(self.config), stream, indent=1, ensure_ascii=False)
-            stream.write("\n")
+        pieces = Pieces.load(folder / "tokenizer.json")
+        return cls(config, OnnxScorer(folder, config.graphs, pieces.pad, threads), pieces)
 
     def parse(self, sentences: Sequence[Sequence[str]]) -> list[Tree]:
         """The trees of sentences that are already split into words, in their order."""
@@ -102,17 +91,17 @@ class NeuralParser:
             check_word(word)
         return self.pieces.encode(words, self.config.encoder.positions)
 
-    @torch.inference_mode()
     def _parse(self, batch: list[Encoded], sentences: list[Sequence[str]]) -> list[Tree]:
-        tensors = collate(batch, self.pieces.pad)
-        size = max(tensors.lengths)
-        scores, tags = self.network(tensors)
-        if not self.config.open_root:
-            close_roots(scores, tensors.lengths, size)
-        best, label = scores.max(dim=2)
-        spans = chart.decode(to_chart(best, size), tensors.lengths)
-        labels = label.numpy()
-        tag_ids = tags.argmax(dim=2).tolist()
+        values, labels, tags = self.scorer(batch)
+        lengths = [len(words) for words in sentences]
+        size = max(lengths)
+        kept = values > 0
+        if not self.config.open_root:  # a whole sentence has a label, so that its root has one child
+            roots = [chart.span_number(0, length, size) for length in lengths]
+            kept[np.arange(len(lengths)), roots] = True
+        spans = chart.decode(chart.to_chart(np.where(kept, values, np.float32(0)), size), lengths)
+        labels = np.where(kept, labels, 0)
+        tag_ids = tags.tolist()
         return [self._build(words, spans[row], labels[row], tag_ids[row], size) for row, words in enumerate(sentences)]
 
     def _build(self, words: Sequence[str], spans: chart.Spans, labels: chart.Ids, tags: list[int], size: int) -> Tree:
@@ -128,6 +117,14 @@ class NeuralParser:
                 walk.extend([CLOSE] * closings[end])
         walk.append(CLOSE)
         return Tree.from_walk(walk)
+
+
+def _load_with_torch(folder: Path) -> NeuralParser:
+    try:
+        from syntagma.parse.trainable import TrainableParser
+    except ImportError:
+        raise MissingExtra("torch", "train", f"a parser without a graph, such as {folder.name},") from None
+    return TrainableParser.load(folder)
 
 
 def batches_by_length(lengths: Sequence[int], most: int) -> list[list[int]]:

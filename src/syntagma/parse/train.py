@@ -26,18 +26,21 @@ from syntagma.errors import ConfigError, Place
 from syntagma.files import write_whole
 from syntagma.hub import find_folder
 from syntagma.parse import weights
-from syntagma.parse.base import load_parser
+from syntagma.parse.base import is_neural
 from syntagma.parse.card import model_card
 from syntagma.parse.chart import span_number
 from syntagma.parse.config import read_config, to_dict
-from syntagma.parse.encoder import EncoderConfig, load_bert
+from syntagma.parse.encoder import load_bert
+from syntagma.parse.ensemble import load_trainable
 from syntagma.parse.loss import IGNORED, margin_loss, span_loss, tag_loss, teacher_loss
-from syntagma.parse.network import Batch, NetworkConfig, ParserNetwork, collate
-from syntagma.parse.neural import ModelConfig, NeuralParser, batches_by_length
+from syntagma.parse.network import Batch, ParserNetwork, collate
+from syntagma.parse.neural import batches_by_length
 from syntagma.parse.pieces import Pieces
 from syntagma.parse.score import score_trees
 from syntagma.parse.settings import TrainConfig, Trees, encoder_folder
+from syntagma.parse.shape import EncoderConfig, ModelConfig, NetworkConfig
 from syntagma.parse.state import load_state, save_state
+from syntagma.parse.trainable import TrainableParser
 from syntagma.parse.treebank import Example, backoff, inventory
 from syntagma.parse.variants import Constituents, vary
 from syntagma.tree import KEPT_LABELS
@@ -248,11 +251,11 @@ class Trainer:
 
     # -- scoring, saving, logging
 
-    def averaged(self) -> NeuralParser:
+    def averaged(self) -> TrainableParser:
         """The parser with the averaged weights."""
         network = ParserNetwork(self.model_config.encoder, self.model_config.network)
         network.load_state_dict({**self.network.state_dict(), **self.average})
-        return NeuralParser(self.model_config, network, self.pieces)
+        return TrainableParser(self.model_config, network, self.pieces)
 
     def _score(self) -> None:
         parser = self.averaged()
@@ -297,8 +300,7 @@ class Trainer:
         print(line, file=sys.stderr, flush=True)
 
 
-def _load_teacher(name: str) -> NeuralParser:
-    parser = load_parser(name)
-    if not isinstance(parser, NeuralParser):
+def _load_teacher(name: str) -> TrainableParser:
+    if not is_neural(name):
         raise ConfigError(f"{name} cannot teach", remedy="give neural parsers to --teacher")
-    return parser
+    return load_trainable(name)

@@ -127,14 +127,14 @@ class Runtime(Protocol):
         """
 
     def step(
-        self, state: State, parents: IdArray, tokens: IdArray, mask: Mask | None, k: int, draw: Draw | None = None
+        self, state: Any, parents: IdArray, tokens: IdArray, mask: Mask | None, k: int, draw: Draw | None = None
     ) -> Step:
         """Feed `tokens` [N, L] to rows that go on from rows `parents` [N] of the state.
 
         A pad among the tokens of a row ends what it is fed, and it has no candidates; without a mask no row has any.
         """
 
-    def join(self, states: Sequence[State]) -> State:
+    def join(self, states: Sequence[Any]) -> State:
         """The rows of all states, one after the other."""
 
 

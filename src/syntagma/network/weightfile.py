@@ -1,0 +1,67 @@
+"""Where each weight stands in a safetensors file, without reading the weights and without torch."""
+
+from __future__ import annotations
+
+import json
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+from syntagma.errors import Place, SyntagmaError
+
+_DTYPES = {"F32": "float32", "F16": "float16", "BF16": "bfloat16", "I8": "int8", "U8": "uint8", "I64": "int64"}
+_WIDEST_HEADER = 100_000_000
+
+
+class WeightError(SyntagmaError):
+    """A file of weights that cannot be used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A weight's type, shape, and place in the file in bytes from its beginning."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    offset: int
+    length: int
+
+
+class WeightFile(dict[str, Entry]):
+    """The entries of a safetensors file by name."""
+
+    def __init__(self, path: Path, entries: dict[str, Entry]) -> None:
+        super().__init__(entries)
+        self.path = path
+
+    @staticmethod
+    def open(path: Path) -> WeightFile:
+        """Read the head of a file; `WeightError` where it is none or reaches beyond the file's end."""
+        remedy = "restore or download it again"
+        try:
+            size = path.stat().st_size
+            with path.open("rb") as stream:
+                (width,) = struct.unpack("<Q", stream.read(8))
+                if width > min(size, _WIDEST_HEADER):
+                    raise ValueError("its head is longer than the file")
+                head = json.loads(stream.read(width))
+            start = 8 + width
+            entries = {}
+            for name, values in head.items():
+                if name == "__metadata__":
+                    continue
+                begin, end = values["data_offsets"]
+                if not 0 <= begin <= end <= size - start:
+                    raise ValueError(f"{name} reaches beyond its end")
+                entries[name] = Entry(_DTYPES[values["dtype"]], tuple(values["shape"]), start + begin, end - begin)
+        except OSError as error:
+            raise WeightError(f"it cannot be opened ({error.strerror})", Place(str(path)), remedy) from None
+        except (ValueError, KeyError, TypeError, AttributeError, struct.error) as error:
+            raise WeightError(f"it cannot be read as weights ({error})", Place(str(path)), remedy) from None
+        return WeightFile(path, entries)
+
+
+def stored_precision(weights: WeightFile) -> str:
+    """In which of `fp32`, `fp16` and `int8` a file has its weights."""
+    kinds = {entry.dtype for entry in weights.values()}
+    return "int8" if "int8" in kinds else "fp32" if "float32" in kinds else "fp16"

@@ -1,0 +1,47 @@
+"""The shape of a parser, as its folder's `config.json` has it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class EncoderConfig:
+    """The shape of an encoder."""
+
+    vocabulary: int = 30522
+    width: int = 384
+    layers: int = 6
+    heads: int = 12
+    feed_forward: int = 1536
+    positions: int = 512
+    epsilon: float = 1e-12
+    shapes: int = 4  # kinds of capitalisation that are added to the embedding, see `pieces.shape_of`
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkConfig:
+    """The shape of the network above its encoder."""
+
+    labels: int
+    tags: int
+    span_width: int = 256
+    word_layers: int = 1
+    word_heads: int = 8
+    word_feed_forward: int = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class ModelConfig:
+    """What `config.json` holds."""
+
+    name: str
+    version: str
+    encoder: EncoderConfig
+    network: NetworkConfig
+    labels: tuple[str, ...]  # chains such as S+VP, the null label first
+    tags: tuple[str, ...]
+    open_root: bool = False  # whether the root may have several children
+    longest: int = 400  # words in a sentence
+    kind: str = "span-chart"
+    graphs: dict[str, str] = field(default_factory=dict)  # the checksum of each graph by its name

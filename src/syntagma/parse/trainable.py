@@ -1,0 +1,81 @@
+"""The default parser in torch: what training makes, and what is saved as a model folder."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from syntagma.errors import ConfigError, Place
+from syntagma.files import write_whole
+from syntagma.network.weightfile import WeightFile, stored_precision
+from syntagma.parse import weights
+from syntagma.parse.config import read_config, to_dict
+from syntagma.parse.network import ParserNetwork, collate
+from syntagma.parse.neural import NeuralParser, Scored
+from syntagma.parse.pieces import Encoded, Pieces
+from syntagma.parse.shape import ModelConfig
+
+
+class TrainableParser(NeuralParser):
+    """Parses words with a `ParserNetwork`, or with what gives scores of the same shapes."""
+
+    def __init__(self, config: ModelConfig, network: nn.Module, pieces: Pieces) -> None:
+        super().__init__(config, self._score, pieces)
+        self.network = network.eval()
+
+    @classmethod
+    def load(cls, folder: str | Path, threads: int = 1) -> TrainableParser:
+        """The parser of a model folder; torch has its own setting of threads."""
+        folder = Path(folder)
+        if not folder.is_dir():
+            raise ConfigError("there is no such model folder", Place(str(folder)), "check the name")
+        config = read_config(ModelConfig, folder / "config.json")
+        network = ParserNetwork(config.encoder, config.network)
+        weights.load(network, folder / "model.safetensors")
+        return cls(config, network, Pieces.load(folder / "tokenizer.json"))
+
+    @torch.inference_mode()
+    def _score(self, sentences: Sequence[Encoded]) -> Scored:
+        scores, tags = self.network(collate(list(sentences), self.pieces.pad))
+        values, labels = scores[:, :, 1:].max(dim=2)
+        return Scored(values.numpy(), labels.numpy() + 1, tags.argmax(dim=2).numpy())
+
+    def save(self, folder: str | Path, precision: str = "int8", stored: Path | None = None) -> None:
+        """Write the model folder with its graph; `precision` of the matrices is `int8`, `fp16` or `fp32`.
+
+        Where the file `stored` has the weights in that precision already, it is copied.
+        """
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        if stored is not None and stored_precision(WeightFile.open(stored)) == precision:
+            shutil.copyfile(stored, folder / "model.safetensors")
+        else:
+            weights.save(self.network, folder / "model.safetensors", precision)
+        with write_whole(folder / "tokenizer.json") as stream:
+            stream.write(self.pieces.tokenizer.to_str())
+        config = replace(self.config, graphs=write_graph(folder, self.config))
+        with write_whole(folder / "config.json") as stream:
+            json.dump(to_dict(config), stream, indent=1, ensure_ascii=False)
+            stream.write("\n")
+
+
+def write_graph(folder: Path, config: ModelConfig) -> dict[str, str]:
+    """Write the graph of the parser whose weights are in a folder; its checksum by its name.
+
+    Without the package `onnx` there is none, and torch runs the parser.
+    """
+    try:
+        from syntagma.parse.graph import parser_graph
+    except ImportError:
+        return {}
+    data = parser_graph(config, WeightFile.open(folder / "model.safetensors"))
+    with write_whole(folder / "parser.onnx", "wb") as stream:
+        stream.write(data)
+    return {"parser": hashlib.sha256(data).hexdigest()}

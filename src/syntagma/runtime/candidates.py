@@ -1,0 +1,164 @@
+"""From the scores of a step to its candidates: the mask, the best continuations, a draw; all in numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import numpy.typing as npt
+
+from syntagma.network.config import ModelConfig
+from syntagma.runtime.base import IMPOSSIBLE, Draw, IdArray, Mask, ScoreArray, WordSet
+
+_BLOCKS = 512
+_WIDE = 1 << 15
+_FEW = 16
+_LIKELIEST = 256
+
+
+class Candidates(NamedTuple):
+    """What `Step` has of them: tokens and scores [N, K], the scores asked for [A]."""
+
+    tokens: IdArray
+    scores: ScoreArray
+    asked: ScoreArray
+
+
+class Selector:
+    """Finds candidates among the scores of one model's vocabulary."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        self.size = config.outputs or config.vocabulary
+        self._all_written = self.size == config.vocabulary
+        self.controls = np.array(config.controls, np.int64)
+        no_text = {config.pad, config.start, config.sep, *config.context_marks, *config.controls}
+        self._no_text = np.array(sorted(number for number in no_text if number < self.size), np.int64)
+        self._missing: WeakKeyDictionary[WordSet, IdArray] = WeakKeyDictionary()
+        """What large sets of words leave out."""
+
+    def select(
+        self, scores: ScoreArray, norm: ScoreArray | None, mask: Mask, k: int, draw: Draw | None = None
+    ) -> Candidates:
+        """Candidates among scores [N, V], which are changed; `norm` [N] is taken off them to give log-probabilities."""
+        self.restrict(scores, mask)
+        rows, ids = mask.asked.T
+        asked = scores[rows, np.minimum(ids, self.size - 1)]
+        asked[ids >= self.size] = IMPOSSIBLE
+        if norm is not None:
+            asked -= norm[rows]
+        tokens = best(scores, k) if draw is None else draw_tokens(scores, draw)
+        chosen = np.take_along_axis(scores, tokens, axis=1)
+        if norm is not None:
+            chosen -= norm[:, None]
+        return Candidates(tokens, chosen, asked)
+
+    def restrict(self, scores: ScoreArray, mask: Mask) -> None:
+        """Set to `IMPOSSIBLE` what the mask forbids in scores [N, V]."""
+        controls = np.where(mask.controls, scores[:, self.controls], np.float32(IMPOSSIBLE))
+        groups: dict[WordSet, list[int]] = {}
+        for row, words in enumerate(mask.words):
+            if words is not None:
+                groups.setdefault(words, []).append(row)
+        for words, numbers in groups.items():
+            self._leave(scores, numbers, words)
+        scores[:, self._no_text] = IMPOSSIBLE
+        scores[:, self.controls] = controls
+        if len(mask.denied):
+            rows, ids = mask.denied[mask.denied[:, 1] < self.size].T
+            scores[rows, ids] = IMPOSSIBLE
+
+    def _leave(self, scores: ScoreArray, rows: Sequence[int], words: WordSet) -> None:
+        """Leave only those words in some rows of scores [N, V]."""
+        where = np.array(rows)[:, None]
+        ids = words.ids if self._all_written else words.ids[words.ids < self.size]
+        if len(ids) * _FEW > self.size * (_FEW - 1):
+            if words not in self._missing:
+                self._missing[words] = np.setdiff1d(np.arange(self.size), ids)
+            scores[where, self._missing[words]] = IMPOSSIBLE
+        else:
+            kept = scores[where, ids]
+            scores[rows] = IMPOSSIBLE
+            scores[where, ids] = kept
+
+
+def best(scores: ScoreArray, k: int) -> IdArray:
+    """The columns [N, K] of the highest scores [N, V] of each row, best first; of equal ones the lower column.
+
+    >>> best(np.array([[0.5, 2.0, 1.0, 2.0]], np.float32), 3).tolist()
+    [[1, 3, 2]]
+    """
+    rows, size = scores.shape
+    k = min(k, size)
+    if k == 0 or rows == 0:
+        return np.zeros((rows, k), np.int64)
+    if rows * size > _WIDE and k * _FEW < _BLOCKS and size > 8 * _BLOCKS:
+        columns, more = _likely_columns(scores, k)
+        values = np.take_along_axis(scores, columns, axis=1)
+    else:
+        columns, values, more = np.broadcast_to(np.arange(size), scores.shape), scores, None
+    within = np.argpartition(values, -k, axis=1)[:, -k:]
+    least = np.take_along_axis(values, within, axis=1).min(axis=1)
+    chosen = np.take_along_axis(columns, within, axis=1)
+    level = np.count_nonzero(values >= least[:, None], axis=1) > k
+    if more is not None:
+        level |= more >= least
+    for row in np.flatnonzero(level & (least > IMPOSSIBLE)):  # several equal scores for the last place
+        above = np.flatnonzero(scores[row] >= least[row])
+        chosen[row] = above[np.argsort(-scores[row, above], kind="stable")[:k]]
+    order = np.lexsort((chosen, -np.take_along_axis(scores, chosen, axis=1)), axis=1)
+    return np.take_along_axis(chosen, order, axis=1)
+
+
+def _likely_columns(scores: ScoreArray, k: int) -> tuple[IdArray, ScoreArray]:
+    """Columns [N, M] that hold the k highest values of each row, and the highest value of the others [N].
+
+    Column c is in the block c modulo the number of blocks.  The k highest values stand in the k blocks with the highest
+    maxima, or in the few columns that are left over.
+    """
+    rows, size = scores.shape
+    count = _block_count(size)
+    deep = size // count
+    whole = deep * count
+    highest = scores[:, :whole].reshape(rows, deep, count).max(axis=1)
+    order = np.argpartition(highest, -k - 1, axis=1)
+    columns = (order[:, -k:, None] + count * np.arange(deep)).reshape(rows, -1)
+    rest = np.broadcast_to(np.arange(whole, size), (rows, size - whole))
+    return np.concatenate([columns, rest], axis=1), np.take_along_axis(highest, order[:, -k - 1, None], axis=1)[:, 0]
+
+
+@cache
+def _block_count(size: int) -> int:
+    """A number of blocks that leaves few of so many columns over."""
+    return min(range(_BLOCKS * 3 // 4, _BLOCKS * 5 // 4), key=lambda count: size % count)
+
+
+def draw_tokens(scores: ScoreArray, draw: Draw) -> IdArray:
+    """A column [N, 1] for each row of scores [N, V], drawn among the likeliest that make up `top_p`.
+
+    Columns are laid side by side from the likeliest on, each as wide as its share; the uniform number says where to
+    look.
+    """
+    tokens = np.zeros((len(scores), 1), np.int64)
+    for row, uniform in enumerate(draw.uniforms):
+        logits = scores[row].astype(np.float64) / draw.temperature
+        highest = logits.max()
+        if highest > IMPOSSIBLE:
+            shares = np.exp(logits - highest)
+            shares /= shares.sum()
+            order = best(scores[row : row + 1], _LIKELIEST)[0]
+            if shares[order].sum() <= (uniform if draw.top_p >= 1 else draw.top_p):
+                order = np.argsort(-scores[row], kind="stable")
+            tokens[row] = order[_place(shares[order], draw.top_p, uniform)]
+    return tokens
+
+
+def _place(shares: npt.NDArray[np.float64], top_p: float, uniform: float) -> int:
+    """Where among shares, highest first, a uniform number falls once those beyond `top_p` are cut off."""
+    sums = np.cumsum(shares)
+    if top_p >= 1:
+        return min(int(np.searchsorted(sums, uniform, side="right")), int(np.count_nonzero(shares)) - 1)
+    count = max(int(np.count_nonzero(sums - shares < top_p)), 1)
+    return min(int(np.searchsorted(sums[:count], uniform * sums[count - 1], side="right")), count - 1)

@@ -1,0 +1,89 @@
+"""The one place where any model is loaded to be run: ours, pretrained ones, with ONNX Runtime or with torch.
+
+Torch is imported only where it must run the model: on another device than the CPU, for pretrained backbones, and for
+folders without graphs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from syntagma.errors import ConfigError, MissingExtra, Place
+from syntagma.hub import check_checksum
+from syntagma.network.config import ModelConfig
+from syntagma.network.folder import ModelError, ModelFolder
+from syntagma.runtime.base import Runtime
+from syntagma.text.lexicon import Lexicon
+from syntagma.text.vocabulary import Vocabulary
+
+_GPU = Path("/dev/nvidia0")
+
+
+@dataclass(frozen=True)
+class Model:
+    """A network that is ready to run, the vocabulary that it was trained with, and what its folder says about it."""
+
+    runtime: Runtime
+    vocabulary: Vocabulary
+    about: dict[str, Any]
+    words: Lexicon | None = None
+    """The words that it has met, where its folder lists them."""
+
+    @property
+    def config(self) -> ModelConfig:
+        """The network's configuration."""
+        return self.runtime.config
+
+
+def load_model(name: str | Path, device: str = "auto", precision: str | None = None, threads: int = 1) -> Model:
+    """The model of that name: a bundled one, a folder, or an id on the model hub (which needs `huggingface_hub`).
+
+    `device` is `auto`, `cpu`, `cuda`, `cuda:1` or `mps`; `precision` is what torch computes in on that device.  Graphs
+    run on the CPU, in the precision that their weights were exported in.
+    """
+    folder = ModelFolder.open(name)
+    with_torch = device not in ("auto", "cpu") or (device == "auto" and _has_gpu()) or precision is not None
+    if folder.is_native and folder.graphs and not with_torch:
+        from syntagma.runtime.onnx import OnnxRuntime
+
+        check_checksum(folder.path, folder.values)
+        runtime: Runtime = OnnxRuntime(folder.path, folder.config, folder.graphs, threads)
+    elif "engine" in folder.values:
+        what = f"it was exported for {folder.values['engine']}, which runs in `syntagma bench` only"
+        raise ConfigError(what, Place(str(folder.path)), "give the model that it was made from")
+    else:
+        runtime = _in_torch(folder, device, precision)
+    return Model(runtime, folder.vocabulary, folder.about, folder.words)
+
+
+def _in_torch(folder: ModelFolder, device: str, precision: str | None) -> Runtime:
+    if find_spec("torch") is None:
+        if folder.is_native and not folder.graphs:
+            remedy = f"run `syntagma export --model {folder.path} --out ...` where torch is installed"
+            raise ModelError("it has no graphs, so only torch can run it", Place(str(folder.path)), remedy)
+        raise MissingExtra("torch", "train", f"running {folder.path.name} on {device}")
+    from syntagma.runtime.torch import TorchRuntime, find_device  # type: ignore[import-not-found, unused-ignore]
+
+    where = find_device(device)
+    if folder.is_native:
+        from syntagma.network.storage import from_pretrained
+
+        native: Runtime = TorchRuntime(from_pretrained(folder.path).network, where, precision)
+        return native
+    from syntagma.backbone.storage import from_pretrained as load_backbone
+    from syntagma.runtime.hf import HfRuntime  # type: ignore[import-not-found, unused-ignore]
+
+    pretrained: Runtime = HfRuntime(load_backbone(folder.path).network, where, precision)
+    return pretrained
+
+
+def _has_gpu() -> bool:
+    """Whether torch can compute on a GPU here; it is not even imported where there is none."""
+    if not _GPU.exists() or find_spec("torch") is None:
+        return False
+    import torch
+
+    return torch.cuda.is_available()

@@ -1,0 +1,125 @@
+"""What a graph file says of its weights, read without the package `onnx`, and whether that is true.
+
+A graph may only name weights of the safetensors file beside it, each by its exact byte range, type and shape.  That is
+checked before ONNX Runtime sees the graph, which would follow any path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from syntagma.errors import Place, SyntagmaError
+from syntagma.network.weightfile import WeightFile
+
+_TYPES = {1: "float32", 2: "uint8", 3: "int8", 7: "int64", 9: "bool", 10: "float16", 16: "bfloat16"}
+# Numbers of fields in onnx.proto.
+_MODEL_GRAPH, _GRAPH_INITIALIZER = 7, 5
+_DIMS, _DATA_TYPE, _NAME, _EXTERNAL_DATA, _DATA_LOCATION = 1, 2, 8, 13, 14
+_EXTERNAL = 1
+_EXPORT_AGAIN = "write it again with `syntagma export`"
+
+
+class GraphError(SyntagmaError):
+    """A graph that cannot be used."""
+
+
+def check_graph(path: Path, data: bytes, weights: WeightFile) -> None:
+    """Refuse a graph that is damaged, or that names other weights than those of the file beside it."""
+    try:
+        problems = list(_problems(data, weights))
+    except (IndexError, ValueError, UnicodeDecodeError):
+        raise GraphError("this is no graph, or a damaged one", Place(str(path)), _EXPORT_AGAIN) from None
+    if problems:
+        raise GraphError("; ".join(problems), Place(str(path)), _EXPORT_AGAIN)
+
+
+def _problems(data: bytes, weights: WeightFile) -> Iterator[str]:
+    graphs = [value for number, value in _fields(data) if number == _MODEL_GRAPH and isinstance(value, bytes)]
+    if len(graphs) != 1:
+        raise ValueError
+    known = 0
+    moved: list[str] = []
+    for number, tensor in _fields(graphs[0]):
+        if number != _GRAPH_INITIALIZER or not isinstance(tensor, bytes):
+            continue
+        name, dtype, shape, places = _tensor(tensor)
+        if places is None:
+            continue
+        known += 1
+        location = places.get("location", "")
+        if location != weights.path.name:
+            yield f"it names the file {location!r} for {name}, and nothing but {weights.path.name} may be read"
+        elif name not in weights:
+            yield f"{weights.path.name} has no {name}"
+        else:
+            entry = weights[name]
+            if (dtype, shape) != (entry.dtype, entry.shape):
+                yield f"{name} is {entry.dtype} {list(entry.shape)} in {weights.path.name}, not {dtype} {list(shape)}"
+            elif (places.get("offset", "0"), places.get("length")) != (str(entry.offset), str(entry.length)):
+                moved.append(name)
+    if moved:
+        more = f" and {len(moved) - 1} others" if len(moved) > 1 else ""
+        yield f"it looks for {moved[0]}{more} in another place than where {weights.path.name} has it"
+    if data.count(b"location") != known:  # such as one inside a node
+        yield "it names a file in a place where it should not"
+
+
+def _tensor(data: bytes) -> tuple[str, str, tuple[int, ...], dict[str, str] | None]:
+    """The name, type, shape of a tensor, and what is known of its place where its values stand in another file."""
+    name, dtype, external = "", "", False
+    shape: list[int] = []
+    places: dict[str, str] = {}
+    for number, value in _fields(data):
+        if number == _DIMS:
+            shape += _numbers(value) if isinstance(value, bytes) else [value]
+        elif number == _DATA_TYPE and isinstance(value, int):
+            dtype = _TYPES.get(value, f"type {value}")
+        elif number == _NAME and isinstance(value, bytes):
+            name = value.decode()
+        elif number == _EXTERNAL_DATA and isinstance(value, bytes):
+            key, said = (part.decode() for _, part in _fields(value) if isinstance(part, bytes))
+            places[key] = said
+        elif number == _DATA_LOCATION:
+            external = value == _EXTERNAL
+    return name, dtype, tuple(shape), places if external or places else None
+
+
+def _fields(data: bytes) -> Iterator[tuple[int, bytes | int]]:
+    """The fields of a protobuf message: numbers, and bytes of what has a length."""
+    at, end = 0, len(data)
+    while at < end:
+        tag, at = _number(data, at)
+        number, kind = tag >> 3, tag & 7
+        if kind == 0:
+            value, at = _number(data, at)
+            yield number, value
+        else:
+            size = {1: 8, 5: 4}.get(kind)
+            if kind == 2:
+                size, at = _number(data, at)
+            if size is None or at + size > end:
+                raise ValueError
+            yield number, data[at : at + size]
+            at += size
+
+
+def _numbers(data: bytes) -> list[int]:
+    """Packed numbers."""
+    numbers, at = [], 0
+    while at < len(data):
+        value, at = _number(data, at)
+        numbers.append(value)
+    return numbers
+
+
+def _number(data: bytes, at: int) -> tuple[int, int]:
+    """A number of variable length at that place, and the place behind it."""
+    value = shift = 0
+    while True:
+        byte = data[at]
+        at += 1
+        value |= (byte & 127) << shift
+        if byte < 128:
+            return value, at
+        shift += 7

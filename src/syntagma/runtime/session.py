@@ -1,0 +1,84 @@
+"""ONNX Runtime sessions of a model folder's graphs: checked, made when first used, run on values that stay with it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from syntagma.errors import Place, SyntagmaError
+from syntagma.hub import WEIGHTS
+from syntagma.network.weightfile import WeightFile
+from syntagma.runtime.graphfile import GraphError, check_graph
+
+OLDEST = (1, 20)
+"""The first version of ONNX Runtime that the graphs are made for."""
+
+_INSTALL = "pip install -U 'onnxruntime>={}.{}'".format(*OLDEST)
+
+Value = Any
+"""An `onnxruntime.OrtValue`; the library has no type hints."""
+
+
+class TooOld(SyntagmaError):
+    """An ONNX Runtime that is too old, or not there at all."""
+
+
+def load_onnxruntime() -> Any:
+    """The package, or an error that says which one is needed."""
+    try:
+        import onnxruntime
+    except ImportError:
+        raise TooOld("onnxruntime is not installed", remedy=f"install it: {_INSTALL}") from None
+    version = tuple(int(part) for part in onnxruntime.__version__.split(".")[:2])
+    if version < OLDEST:
+        what = f"onnxruntime {onnxruntime.__version__} is too old for these graphs"
+        raise TooOld(what, remedy=f"install another: {_INSTALL}")
+    return onnxruntime
+
+
+class Graphs:
+    """The graphs of a folder by name, `encoder` for `encoder.onnx`; `checksums` has those that are there."""
+
+    def __init__(self, folder: Path, checksums: Mapping[str, str], threads: int = 1) -> None:
+        self.folder = folder
+        self.threads = threads
+        self._checksums = checksums
+        self._library = load_onnxruntime()
+        self._weights: WeightFile | None = None
+        self._sessions: dict[str, Any] = {}
+
+    def value(self, array: Any) -> Value:
+        """An array as a value for `run`; the two share their memory."""
+        return self._library.OrtValue.ortvalue_from_numpy(array)
+
+    def run(self, name: str, inputs: Mapping[str, Value], outputs: Sequence[str]) -> dict[str, Value]:
+        """Those outputs of a graph."""
+        session = self._sessions.get(name) or self._open(name)
+        return dict(zip(outputs, session.run_with_ort_values(outputs, inputs), strict=True))
+
+    def _open(self, name: str) -> Any:
+        path = self.folder / f"{name}.onnx"
+        remedy = f"make one with `syntagma export --model {self.folder} --out ...`"
+        try:
+            data = path.read_bytes()
+        except OSError:
+            raise GraphError("the folder lacks this graph", Place(str(path)), remedy) from None
+        if hashlib.sha256(data).hexdigest() != self._checksums.get(name):
+            raise GraphError("it is damaged, or not the graph that config.json names", Place(str(path)), remedy)
+        if self._weights is None:
+            self._weights = WeightFile.open(self.folder / WEIGHTS)
+        check_graph(path, data, self._weights)
+        options = self._library.SessionOptions()
+        options.intra_op_num_threads = self.threads
+        options.inter_op_num_threads = 1
+        options.enable_mem_pattern = False  # which keeps a plan for every shape that was ever met
+        options.log_severity_level = 3
+        try:
+            session = self._library.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        except Exception as error:  # the library has an error for each kind, all derived from this
+            reason = str(error).strip().splitlines()[-1]
+            raise GraphError(f"ONNX Runtime cannot load it ({reason})", Place(str(path)), remedy) from None
+        self._sessions[name] = session
+        return session
