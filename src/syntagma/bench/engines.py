@@ -20,7 +20,7 @@ def load_engines(data: Path, texts: list[str], threads: int, folder: Path) -> di
     from syntagma.search import Generator
 
     guided, seq2seq = (Generator.from_pretrained(data / name) for name in ("guided", "seq2seq"))
-    config = seq2seq.network.config
+    config = seq2seq.config
     rows = [[*seq2seq.vocabulary.encode(text), config.end] for text in texts]
     engines = {
         GUIDED: _own(guided, texts),
@@ -52,8 +52,8 @@ def _hugging_face(seq2seq: Any, rows: list[list[int]]) -> Engine:
     from syntagma.convert.marian import to_marian
     from syntagma.network.batch import pad_rows
 
-    config = seq2seq.network.config
-    marian = to_marian(seq2seq.network)
+    config = seq2seq.config
+    marian = to_marian(seq2seq.runtime.network)
 
     def run(beam: int, batch: int) -> list[int]:
         lengths: list[int] = []
@@ -78,7 +78,7 @@ def _ctranslate2(seq2seq: Any, rows: list[list[int]], weights: Any, threads: int
 
     from syntagma.convert.ctranslate2 import to_ctranslate2
 
-    to_ctranslate2(seq2seq.network, folder / weights, weights)
+    to_ctranslate2(seq2seq.runtime.network, folder / weights, weights)
     translator = ctranslate2.Translator(str(folder / weights), inter_threads=1, intra_threads=threads)
     written = [[str(at) for at in row] for row in rows]
 

@@ -1,7 +1,7 @@
 """The parts of a Transformer.
 
-Shapes: B rows, L or T positions of a query, M positions of keys and values, H heads, W the width, D = W / H.  A mask is a
-float tensor that broadcasts to [B, H, T, M] and is added to the attention scores: 0 where a query may look, very
+Shapes: B rows, L or T positions of a query, M positions of keys and values, H heads, W the width, D = W / H.  A mask is
+a float tensor that broadcasts to [B, H, T, M] and is added to the attention scores: 0 where a query may look, very
 negative where not.
 """
 

@@ -84,7 +84,7 @@ class HfRuntime:
 
     @torch.inference_mode()
     def step(
-        self, state: HfState, parents: IdArray, tokens: IdArray, mask: Mask | None, k: int, draw: Draw | None = None
+        self, state: Any, parents: IdArray, tokens: IdArray, mask: Mask | None, k: int, draw: Draw | None = None
     ) -> Step:
         """Feed `tokens` [N, L] to rows that go on from rows `parents` [N] of the state, one column after the other."""
         state = state.select(np.asarray(parents, np.int64), self._send)
@@ -107,7 +107,7 @@ class HfRuntime:
         return self._choice(state, scores, mask, sent, k, draw, read)
 
     @torch.inference_mode()
-    def join(self, states: Sequence[HfState]) -> HfState:
+    def join(self, states: Sequence[Any]) -> HfState:
         """The rows of all states, one after the other."""
         starts = np.cumsum([0, *(int(state.opened.max(initial=-1)) + 1 for state in states)])
         opened = np.concatenate([state.opened + start for state, start in zip(states, starts, strict=False)])

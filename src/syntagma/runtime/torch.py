@@ -59,9 +59,7 @@ class TorchRuntime:
         """All arrays in one transfer, each in its shape."""
         sent = self._send(np.concatenate([array.ravel() for array in arrays]))
         ends = np.cumsum([0, *(array.size for array in arrays)]).tolist()
-        return [
-            sent[start:end].view(array.shape) for array, (start, end) in zip(arrays, pairwise(ends), strict=True)
-        ]
+        return [sent[start:end].view(array.shape) for array, (start, end) in zip(arrays, pairwise(ends), strict=True)]
 
     # -- the protocol
 
@@ -93,7 +91,7 @@ class TorchRuntime:
     @torch.inference_mode()
     def step(
         self,
-        state: DecoderState,
+        state: Any,
         parents: IdArray,
         tokens: IdArray,
         mask: Mask | None,
@@ -104,7 +102,7 @@ class TorchRuntime:
         rows, inner = tokens.shape
         if not rows:
             return nothing(state.select(np.asarray(parents, np.int64)), mask)
-        moved = state.select(np.asarray(parents, np.int64))
+        moved: DecoderState = state.select(np.asarray(parents, np.int64))
         before = moved.lengths
         first = int(before[0]) if (before == before[0]).all() else None
         check_lengths(self.config, infill=int(before.max()) + inner)
@@ -115,13 +113,16 @@ class TorchRuntime:
             moved.gather(sent[0], int(before.max()))
         hidden = self.network.feed(moved, feed, first, int(before.max()) + inner)
         if mask is None:
-            fed = torch.cat(list(self._fed(moved, feed, hidden)), dim=1)
-            return nothing(moved, mask)._replace(fed=self._fetch(fed))
+            return nothing(moved, mask)._replace(
+                fed=self._fetch(torch.cat(list(self._fed(moved, feed, hidden)), dim=1))
+            )
         scores = self.network.next_scores(moved, feed, hidden, slice(None))
         last = Scores(scores.logits[inner - 1 :: inner], scores.norm[inner - 1 :: inner])
-        fed = scores.log_probabilities().view(rows, inner, -1)[:, :-1] if inner > 1 else None
-        fed_scores = fed.gather(2, feed.tokens[:, 1:, None])[:, :, 0] if fed is not None else None
-        return self._choice(moved, last, mask, sent[7:], k, draw, fed_scores)
+        fed = None
+        if inner > 1:
+            likely = scores.log_probabilities().view(rows, inner, -1)[:, :-1]
+            fed = likely.gather(2, feed.tokens[:, 1:, None])[:, :, 0]
+        return self._choice(moved, last, mask, sent[7:], k, draw, fed)
 
     def _fed(self, state: DecoderState, feed: Feed, hidden: Tensor) -> Iterator[Tensor]:
         """How likely the tokens after the first were, a few columns [N, C] at a time."""
@@ -136,7 +137,7 @@ class TorchRuntime:
             yield found.view(rows, -1).masked_fill((following == self.config.pad).view(rows, -1), 0.0)
 
     @torch.inference_mode()
-    def join(self, states: Sequence[DecoderState]) -> DecoderState:
+    def join(self, states: Sequence[Any]) -> DecoderState:
         """The rows of all states, one after the other."""
         return DecoderState.join(states)
 

@@ -117,7 +117,9 @@ def _levels(parts: Sequence[Output]) -> Iterator[TraceLevel]:
             return
         infill: Tokens = tuple(token for level in growing for token in level.infill)
         context: Tokens = tuple(token for part in parts for token in _context(part, depth))
-        if depth == 0 and all(part.trace and part.trace[0].context == (TOP,) for part in parts):  # all grow from one root
+        if depth == 0 and all(
+            part.trace and part.trace[0].context == (TOP,) for part in parts
+        ):  # all grow from one root
             context, infill = (TOP,), (PART, *(token for token in infill if token is not PART))
         yield TraceLevel(
             growing[0].depth,

@@ -212,9 +212,7 @@ class Generator:
         """A scheduler for requests of this generator."""
         return Scheduler(self.runtime, self.grammar, batch, watch)
 
-    def document(
-        self, number: int, text: str, steering: Steering, options: SearchOptions, nbest: int = 1
-    ) -> Document:
+    def document(self, number: int, text: str, steering: Steering, options: SearchOptions, nbest: int = 1) -> Document:
         """The searches for one text, not begun: none where it has no words, one for each sentence with `split`."""
         if not text.strip():
             return Document([], [], options.beam)
@@ -361,7 +359,8 @@ class Generator:
             )
         if any(isinstance(one, CopyConstraint) and one.strict for one in request.fixed_constraints):
             raise ConfigError(
-                "every output that was found repeats the source", remedy="allow copies (forbid_copy=false), or widen the beam"
+                "every output that was found repeats the source",
+                remedy="allow copies (forbid_copy=false), or widen the beam",
             )
         raise ConfigError(
             "the constraints leave the model nothing to write", remedy="lift one: known_words_only, max_unary_repeats"

@@ -84,7 +84,8 @@ def parts_of(level: TraceLevel) -> tuple[PartEntry, ...]:
     assert not isinstance(parts, MalformedInfill)
     labels = [show((token,)) for token in level.context if is_label(token)]
     return tuple(
-        PartEntry(label, show(part), score) for label, part, score in zip(labels, parts, level.part_scores, strict=False)
+        PartEntry(label, show(part), score)
+        for label, part, score in zip(labels, parts, level.part_scores, strict=False)
     )
 
 
@@ -212,9 +213,7 @@ class Growth:
         return self
 
 
-def go_on(
-    request: SearchRequest, beam: Sequence[Hypothesis], lexical: LexicalConstraint, levels: int | None
-) -> None:
+def go_on(request: SearchRequest, beam: Sequence[Hypothesis], lexical: LexicalConstraint, levels: int | None) -> None:
     """Have a request go on from a beam by so many levels, under those constraints on words and labels."""
     request.continue_from(beam, lexical)
     request.levels = levels

@@ -192,7 +192,9 @@ class InfillBeam:
             (*before.tokens, token),
             -one.cost,
             before.state.after(kind),
-            tuple([each.advance(known, token) for each, known in zip(self.task.constraints, before.states, strict=True)]),
+            tuple(
+                [each.advance(known, token) for each, known in zip(self.task.constraints, before.states, strict=True)]
+            ),
             (*starts, before.score) if token == self.grammar.config.part else starts,
             first_row + one.partial,
         )

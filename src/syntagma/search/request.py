@@ -99,6 +99,10 @@ class SearchRequest:
         self.beam, self._first_pass = list(beam), False
         self.lexical = lexical
 
+    def restart_depth(self) -> None:
+        """Forget what is under way at this depth, so that another scheduler can begin it anew."""
+        self.tasks, self._held, self.encoded, self._thresholds = [], [], None, {}
+
     def _first_beam(self) -> list[Hypothesis]:
         copies = self.options.beam if self.options.sample else 1
         return [replace(self.start, sample=sample) for sample in range(copies)]

@@ -137,9 +137,9 @@ def _joins(context: Tokens, infill: Tokens) -> tuple[str, ...]:
         grown += [(word, place) for word in next(fresh)] if is_label(token) else [(token, -1)]
     found = []
     for (before, here), (after, there) in pairwise(grown):
-        if isinstance(before, Word) and isinstance(after, Word) and here != there and not after.space:
-            if before.text[-1:].isalnum() and after.text[:1].isalnum():
-                found.append(f"{before.text}+{after.text}")
+        apart = here == there or not isinstance(before, Word) or not isinstance(after, Word) or after.space
+        if not apart and before.text[-1:].isalnum() and after.text[:1].isalnum():
+            found.append(f"{before.text}+{after.text}")
     return tuple(found)
 
 

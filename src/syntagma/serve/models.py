@@ -59,7 +59,7 @@ class Served:
     @property
     def guided(self) -> bool:
         """Whether it grows trees."""
-        return self.generator.network.config.guided
+        return self.generator.config.guided
 
     def info(self) -> dict[str, Any]:
         """What /v1/models says of it."""

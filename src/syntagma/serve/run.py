@@ -16,7 +16,7 @@ import uvicorn
 
 from syntagma.config import Settings
 from syntagma.errors import ConfigError
-from syntagma.search.spread import use_threads_for
+from syntagma.search.parallel import use_threads_for
 from syntagma.serve.app import make_app
 from syntagma.serve.compare import Comparison, VoteStore, read_items
 from syntagma.serve.guard import Rules, is_loopback
@@ -84,7 +84,7 @@ def serve(settings: ServeSettings) -> None:
             int8=settings.int8,
         )
         if settings.threads is None:
-            use_threads_for(*(model.generator.network for model in models.values()))
+            use_threads_for(*(model.generator.runtime for model in models.values()))
         rules = Rules(
             settings.token,
             is_loopback(settings.host),

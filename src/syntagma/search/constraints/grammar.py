@@ -137,7 +137,7 @@ class InfillGrammar:
         self.columns = {token: column for column, token in enumerate(config.controls)}
         words = [token for token in range(vocabulary.size) if vocabulary.is_word(token) and token not in self.columns]
         self.words = WordSet(np.array(words, np.int64))
-        self._kinds = {token: LABELS for token in self.names} | {config.part: PART, config.end: END}
+        self._kinds = dict.fromkeys(self.names, LABELS) | {config.part: PART, config.end: END}
         self._singles: dict[int, WordSet] = {}
         table = np.zeros((16, len(self.columns)), np.bool_)
         for kinds in range(16):

@@ -117,9 +117,7 @@ class LexicalConstraint(Constraint):
 
     def without_labels(self) -> LexicalConstraint:
         """Without the required labels, which are required of one infill only."""
-        return LexicalConstraint(
-            self.required, self.forbidden, (), self.forbidden_labels, self.labels, self.texts
-        )
+        return LexicalConstraint(self.required, self.forbidden, (), self.forbidden_labels, self.labels, self.texts)
 
     @property
     def any(self) -> bool:

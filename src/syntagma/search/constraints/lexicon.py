@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from syntagma.network.config import ModelConfig
-from syntagma.runtime.base import WordSet
+from syntagma.runtime.base import IdArray, WordSet
 from syntagma.search.constraints.base import Allowed, Constraint
 from syntagma.search.constraints.characters import half_character
 from syntagma.search.constraints.grammar import WORDS, InfillGrammar
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _LETTERS = re.compile(rb"(?:[a-z]|[\x80-\xbf]|[\xc3-\xdf])*")
 _MOST_REMEMBERED = 4096
+
+Ids = Sequence[int] | IdArray
 
 
 class Begun(NamedTuple):
@@ -58,7 +60,7 @@ class LexiconTable:
                 self._after_space[word].append(token)
             elif half_character(piece[len(letters) :]) is not None and self._may_begin(piece[len(letters) :]):
                 self._closing[letters].append(token)
-        self.between_words = self.first_pieces(lexicon) + self._closing[b""]
+        self.between_words = np.array(self.first_pieces(lexicon) + self._closing[b""], np.int64)
         self._continuing = [token for token in words if b"\x80" <= self.pieces[token][:1] <= b"\xbf"]
         self._sets: dict[Begun, WordSet] = {}
         self._signs: dict[bytes, list[int]] = {}
@@ -96,17 +98,17 @@ class LexiconTable:
         if begun not in self._sets:
             if len(self._sets) >= _MOST_REMEMBERED:
                 self._sets.clear()
-            self._sets[begun] = _word_set(self.ids_after(begun))
+            self._sets[begun] = _word_set(*self.ids_after(begun))
         return self._sets[begun]
 
-    def ids_after(self, begun: Begun) -> list[int]:
-        """The same as ids."""
+    def ids_after(self, begun: Begun) -> list[Ids]:
+        """The same as ids, some of them perhaps twice."""
         if begun.sign:
-            return self.continuing(begun.sign)
+            return [self.continuing(begun.sign)]
         if begun.unknown:
-            return self.between_words
-        found = self.following(begun.run, self.lexicon)
-        return found + self.between_words if not begun.run or self.lexicon.knows(begun.run) else found
+            return [self.between_words]
+        found: list[Ids] = [self.following(begun.run, self.lexicon)]
+        return [*found, self.between_words] if not begun.run or self.lexicon.knows(begun.run) else found
 
     def advance(self, begun: Begun, token: int) -> Begun:
         """What a text ends in after one more piece."""
@@ -212,27 +214,24 @@ class LexiconConstraint(Constraint):
             ids = self.table.ids_after(begun)
             if not begun.sign:
                 free = begun.unknown or not begun.run
-                known = free or self.knows(begun.run)
-                ids = ids + ([] if begun.unknown else self.table.following(begun.run, self.own))
-                ids += self.table.between_words if not free and self.own.knows(begun.run) else []
-                ids += self._first if known else []
-            self._sets[begun] = _word_set(ids)
+                ids += [] if begun.unknown else [self.table.following(begun.run, self.own)]
+                ids += [self.table.between_words] if not free and self.own.knows(begun.run) else []
+                ids += [self._first] if free or self.knows(begun.run) else []
+            self._sets[begun] = _word_set(*ids)
         return self._sets[begun]
 
     def _finishing(self, begun: Begun) -> WordSet:
         """The pieces that bring a word, or a sign, nearer its end."""
         key = begun.sign or begun.run
         if key not in self._ends:
-            ids = self.table.continuing(begun.sign) if begun.sign else []
-            if not begun.sign:
-                for lexicon in (self.table.lexicon, self.own):
-                    ids = ids + self.table.completing(begun.run, lexicon)
-            self._ends[key] = _word_set(ids)
+            lexicons = (self.table.lexicon, self.own)
+            ids = [self.table.completing(begun.run, lexicon) for lexicon in lexicons]
+            self._ends[key] = _word_set(self.table.continuing(begun.sign)) if begun.sign else _word_set(*ids)
         return self._ends[key]
 
 
-def _word_set(ids: Iterable[int]) -> WordSet:
-    return WordSet(np.array(sorted(set(ids)), np.int64))
+def _word_set(*ids: Ids) -> WordSet:
+    return WordSet(np.concatenate([np.asarray(some, np.int64) for some in ids]))
 
 
 def _letters(piece: bytes) -> bytes:
@@ -245,5 +244,3 @@ def _starts(lexicon: Lexicon, begun: bytes) -> set[bytes]:
     """All ways in which words that have begun so may go on, up to any letter."""
     size = len(begun)
     return {word[size:end] for word in lexicon.beginning_with(begun) for end in range(size + 1, len(word) + 1)}
-
-

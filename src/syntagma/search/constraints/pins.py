@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from syntagma.network.config import ModelConfig
 from syntagma.search.constraints.base import Allowed, Constraint
+from syntagma.search.constraints.grammar import PART
 from syntagma.search.hypothesis import IdTuple
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class PinConstraint(Constraint):
         if state.forced:
             allowed.only = state.forced[0]
         elif state.pinned:
-            allowed.only = self.config.part if allowed.state.parts_left else self.config.end
+            allowed.only = self.config.part if allowed.state.closing == PART else self.config.end
 
     def advance(self, state: _Pinned, token: int) -> _Pinned:
         """One token further, or in the next part."""

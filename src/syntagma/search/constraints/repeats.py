@@ -1,7 +1,8 @@
 """Adjacent repeats: a text that says the same words twice in a row, "of the capital of the capital".
 
 People hardly ever write that (113 of 196,423 English sentences of Tatoeba), small models do.  Words that stand side by
-side in a context stay so, whatever its labels become; hence a context that repeats itself can be left out as soon as it does.
+side in a context stay so, whatever its labels become; hence a context that repeats itself can be left out as soon as it
+does.
 """
 
 from __future__ import annotations
