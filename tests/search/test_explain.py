@@ -8,6 +8,7 @@ import pytest
 
 from search_models import TEXTS, random_generator, random_model
 from syntagma.errors import ConfigError
+from syntagma.runtime.torch import TorchRuntime
 from syntagma.search import Generator
 from syntagma.search.explain import explain
 from syntagma.text import Subwords, split
@@ -53,4 +54,4 @@ def test_the_page_is_self_contained_and_escapes() -> None:
 
 def test_a_baseline_cannot_be_explained() -> None:
     with pytest.raises(ConfigError, match="no structure"):
-        explain(Generator(random_model(SUBWORDS, 1, "seq2seq"), SUBWORDS), "x")
+        explain(Generator(TorchRuntime(random_model(SUBWORDS, 1, "seq2seq")), SUBWORDS), "x")

@@ -154,7 +154,8 @@ class Choice:
         self.config, self._send, self._fetch = config, send, fetch
         self._controls = send(np.array(config.controls, np.int64))
         never = {config.pad, config.start, config.sep, *config.context_marks, *config.controls}
-        every = np.setdiff1d(np.arange(config.vocabulary), np.array(sorted(never), np.int64))
+        self._outputs: int = getattr(config, "outputs", None) or config.vocabulary
+        every = np.setdiff1d(np.arange(self._outputs), np.array(sorted(never), np.int64))
         self._every = WordSet(every)
         self._rows: WeakKeyDictionary[WordSet, Tensor] = WeakKeyDictionary()
 
@@ -175,8 +176,8 @@ class Choice:
         """What a set of words adds to scores [V]: nothing where a word is in it, else minus infinity."""
         row = self._rows.get(words)
         if row is None:
-            row = torch.full((self.config.vocabulary,), IMPOSSIBLE, device=self._controls.device)
-            row = self._rows[words] = row.index_fill_(0, self._send(words.ids), 0.0)
+            row = torch.full((self._outputs,), IMPOSSIBLE, device=self._controls.device)
+            row = self._rows[words] = row.index_fill_(0, self._send(words.ids[words.ids < self._outputs]), 0.0)
         return row
 
     def __call__(

@@ -43,7 +43,7 @@ class Document:
         """Once all searches are over: leave a required word to the segment where it costs least."""
         if not self.floating:
             return
-        found = [request for request in self.floating if any(map(request.qualifies, request.beam))]
+        found = [request for request in self.floating if any(map(request.holds_required, request.beam))]
         if not found:
             return
         cheapest = min(found, key=_cost)
@@ -71,7 +71,7 @@ def _cost(request: SearchRequest) -> float:
     def best(beam: Sequence[Hypothesis]) -> float:
         return max((one.log_probability / max(1, len(one.ids)) for one in beam), default=float("-inf"))
 
-    return best(request.free_beam or request.beam) - best(list(filter(request.qualifies, request.beam)))
+    return best(request.free_beam or request.beam) - best(list(filter(request.holds_required, request.beam)))
 
 
 def segments(text: str) -> list[str]:

@@ -110,7 +110,8 @@ class Explanation:
                     lines.append(f'<path class="{kind}" d="M{x0:.0f} {y0:.0f}L{left - 6:.0f} {y - 4:.0f}"/>')
                 shade = "" if node.kept else ' opacity=".5"'
                 weight = ' font-weight="700"' if node.winner else ""
-                texts.append(f'<text x="{left:.0f}" y="{y:.0f}"{shade}{weight}>{escape(node.context)}</text>')
+                shown = escape("".join(sign if sign.isprintable() else " " for sign in node.context))
+                texts.append(f'<text x="{left:.0f}" y="{y:.0f}"{shade}{weight}>{shown}</text>')
                 if node.kept:
                     kept.append((left + len(node.context) * 7.0 + 4, y - 4))
             places = kept

@@ -248,6 +248,7 @@ class Generator:
                 f"the text has {len(source)} subwords, the model reads {config.max_positions - 1}", remedy="split it"
             )
         check_rerank(options, self.runtime.capabilities, config.whole)
+        target = tuple(getattr(self.vocabulary, "encode_target", self.vocabulary.encode)(text))
         ids = self.vocabulary.encode_tokens(steering.start) if config.guided else []
         return SearchRequest(
             number,
@@ -255,13 +256,18 @@ class Generator:
             options,
             config,
             Hypothesis(AnnotatedContext.plain(ids, config), 0.0, 1),
-            list(self._constraints(text, source, steering, options)),
+            list(self._constraints(text, target, steering, options)),
             lexical=steering.lexical,
             matches=self._matches(steering, options),
             canonical=getattr(self.vocabulary, "canonical", None) if config.guided else None,
             decode=self.vocabulary.decode,
+            target=target,
+            as_source=None if target == source else self._as_source,
             wanted=nbest,
         )
+
+    def _as_source(self, ids: Sequence[int]) -> tuple[int, ...]:
+        return tuple(self.vocabulary.encode(self.vocabulary.decode(ids)))
 
     def _constraints(
         self, text: str, source: tuple[int, ...], steering: Steering, options: SearchOptions

@@ -33,6 +33,8 @@ class InfillTask:
         self.first_states: tuple[Any, ...] = tuple(state for _, state in begun if state is not None)
         self.ends = any(type(one).may_end is not Constraint.may_end for one in self.constraints)
         """Whether a constraint may forbid its end."""
+        self.reserve = 2 + sum(constraint.reserve for constraint in self.constraints)
+        """Tokens that its infill may have beyond its most, so that constraints can be met."""
         self.grown: list[Hypothesis] | None = None
         """The contexts that its infills grow, once it is done."""
         self.promised: dict[IdTuple, Hypothesis] = {}
@@ -86,6 +88,8 @@ class InfillBeam:
             for constraint, state in zip(self.task.constraints, partial.states, strict=True):
                 if not constraint.may_end(state):
                     allowed.kinds &= ~END
+        if partial.state.tokens_left < -self.task.reserve:
+            allowed.kinds = 0
         return allowed
 
     def choose(self, continuations: Sequence[Continuation], first_row: int = 0) -> None:

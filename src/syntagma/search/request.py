@@ -53,6 +53,8 @@ class SearchRequest:
         matches: Matcher | None = None,
         canonical: Callable[[Sequence[int]], list[int]] | None = None,
         decode: Callable[[Sequence[int]], str] | None = None,
+        target: Sequence[int] | None = None,
+        as_source: Callable[[IdTuple], IdTuple] | None = None,
         wanted: int = 1,
     ) -> None:
         self.number, self.source, self.options, self.config = number, tuple(source), options, config
@@ -64,6 +66,10 @@ class SearchRequest:
         """The ids that a context has when its text is tokenised anew, where they may differ from those it grew in."""
         self.decode = decode
         """The text of a finished context."""
+        self.source_as_target = self.source if target is None else tuple(target)
+        """The source in the ids that a text is written in."""
+        self.as_source = as_source
+        """A text's ids as a source's, where vocabularies cut the two differently."""
         self.wanted = wanted
         """How many texts with all required words are enough."""
         self.levels: int | None = None
@@ -345,6 +351,11 @@ class SearchRequest:
         if self.decode is not None and self.lexical.texts:
             return self.lexical.met_by(self.decode(hypothesis.context.ids))
         return len(self.lexical.words_in(hypothesis.ids)) == len(self.lexical.required)
+
+    def holds_required(self, hypothesis: Hypothesis) -> bool:
+        """Whether a hypothesis holds all required words, if need be as parts of longer ones."""
+        spelled = len(self.lexical.words_in(hypothesis.ids)) == len(self.lexical.required)
+        return spelled or self.qualifies(hypothesis)
 
     def _again(self) -> bool:
         """After the pass without required words: whether there must be another."""

@@ -79,8 +79,13 @@ def _pairs(request: SearchRequest) -> list[Pair]:
     texts = [hypothesis.ids for hypothesis in request.beam]
     if len(texts) < 2 or any(len(ids) >= request.config.max_positions for ids in texts):
         return []
-    back = [(ids, request.source) for ids in texts] if request.options.channel_weight else []
+    back = [_back(ids, request) for ids in texts] if request.options.channel_weight else []
     return RERANKERS[request.options.rerank].pairs(request) + back
+
+
+def _back(ids: IdTuple, request: SearchRequest) -> Pair:
+    """The way back: the source, written from a text."""
+    return ids if request.as_source is None else request.as_source(ids), request.source_as_target
 
 
 def _order(request: SearchRequest, scores: Mapping[Pair, float], scored: bool) -> None:
@@ -90,7 +95,7 @@ def _order(request: SearchRequest, scores: Mapping[Pair, float], scored: bool) -
     def value(hypothesis: Hypothesis) -> float:
         worth = reranker.value(hypothesis, request, scores)
         if weight:
-            worth += weight * scores[hypothesis.ids, request.source] / max(1, len(request.source))
+            worth += weight * scores[_back(hypothesis.ids, request)] / max(1, len(request.source_as_target))
         return worth
 
     request.rank_scores = {hypothesis: value(hypothesis) for hypothesis in request.beam}

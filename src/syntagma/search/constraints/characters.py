@@ -33,7 +33,20 @@ def half_character(data: bytes) -> bytes | None:
         decoder.decode(data)
     except UnicodeDecodeError:
         return None
-    return decoder.getstate()[0]
+    begun = decoder.getstate()[0]
+    return begun if not begun or any(map(_is_text, (begun + rest for rest in _RESTS))) else None
+
+
+_RESTS = [byte * size for byte in (b"\x80", b"\xbf") for size in (1, 2, 3)]
+"""One of these makes any beginning of a character a whole one."""
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 class CharacterConstraint(Constraint):

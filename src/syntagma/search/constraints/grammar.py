@@ -135,7 +135,8 @@ class InfillGrammar:
         self.label_ids = {name: vocabulary.label_id(name) for name in ("T", *vocabulary.labels)}
         self.names = {token: Label(name) for name, token in self.label_ids.items() if name != "T"}
         self.columns = {token: column for column, token in enumerate(config.controls)}
-        words = [token for token in range(vocabulary.size) if vocabulary.is_word(token) and token not in self.columns]
+        outputs = getattr(config, "outputs", None) or vocabulary.size
+        words = [token for token in range(outputs) if vocabulary.is_word(token) and token not in self.columns]
         self.words = WordSet(np.array(words, np.int64))
         self._kinds = dict.fromkeys(self.names, LABELS) | {config.part: PART, config.end: END}
         self._singles: dict[int, WordSet] = {}

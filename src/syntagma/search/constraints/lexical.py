@@ -9,6 +9,7 @@ places for hypotheses that have written more of what is required.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -18,6 +19,7 @@ from syntagma.runtime.base import WordSet
 from syntagma.search.constraints.base import Allowed, Constraint
 from syntagma.search.constraints.grammar import END, LABELS, WORDS
 from syntagma.search.hypothesis import Hypothesis, IdTuple
+from syntagma.text.subwords import Subwords
 from syntagma.text.vocabulary import Vocabulary
 from syntagma.text.words import Word, split
 
@@ -36,6 +38,8 @@ class _Written(NamedTuple):
     pieces: int
     labels: frozenset[int]
     open: bool
+    fresh: tuple[int, ...] = ()
+    """The words that the last token completed, unless the next goes on with them."""
 
 
 class LexicalConstraint(Constraint):
@@ -51,6 +55,7 @@ class LexicalConstraint(Constraint):
         forbidden_labels: Iterable[int] = (),
         labels: Iterable[int] = (),
         texts: Sequence[str] = (),
+        continuing: frozenset[int] = frozenset(),
     ) -> None:
         self.required = tuple(tuple(spelled) for spelled in required)
         self.forbidden = tuple(forbidden)
@@ -60,6 +65,8 @@ class LexicalConstraint(Constraint):
         """All labels of the model."""
         self.texts = tuple(texts)
         """The required words as the user wrote them."""
+        self.continuing = continuing
+        """The pieces that go on with the word before them."""
         watched = [ids for spelled in self.required for ids in spelled] + list(self.forbidden)
         self._watched = frozenset(token for ids in watched for token in ids)
         self._longest = max(map(len, watched), default=1)
@@ -86,6 +93,7 @@ class LexicalConstraint(Constraint):
             [vocabulary.label_id(label) for label in not_labels],
             [vocabulary.label_id(label) for label in vocabulary.labels],
             must,
+            continuing_pieces(vocabulary) if must else frozenset(),
         )
 
     def joined(self, other: LexicalConstraint) -> LexicalConstraint:
@@ -97,6 +105,7 @@ class LexicalConstraint(Constraint):
             self.forbidden_labels | other.forbidden_labels,
             self.labels | other.labels,
             self.texts + other.texts,
+            self.continuing | other.continuing,
         )
 
     def without_required(self) -> LexicalConstraint:
@@ -113,11 +122,14 @@ class LexicalConstraint(Constraint):
             self.forbidden_labels,
             self.labels,
             [self.texts[word] for word in chosen],
+            self.continuing,
         )
 
     def without_labels(self) -> LexicalConstraint:
         """Without the required labels, which are required of one infill only."""
-        return LexicalConstraint(self.required, self.forbidden, (), self.forbidden_labels, self.labels, self.texts)
+        return LexicalConstraint(
+            self.required, self.forbidden, (), self.forbidden_labels, self.labels, self.texts, self.continuing
+        )
 
     @property
     def any(self) -> bool:
@@ -140,6 +152,9 @@ class LexicalConstraint(Constraint):
 
     def advance(self, state: _Written, token: int) -> _Written:
         """One token further."""
+        if state.fresh:
+            done = state.done.difference(state.fresh) if token in self.continuing else state.done
+            state = state._replace(done=done, fresh=(), pieces=self._pieces(done, state.tail))
         if token in self.labels:
             return _Written(state.done, (), self._pieces(state.done, ()), state.labels | {token}, True)
         if token not in self._watched:
@@ -153,7 +168,7 @@ class LexicalConstraint(Constraint):
             if word not in state.done and any(tail[-len(ids) :] == ids for ids in spelled)
         ]
         done = state.done.union(fresh)
-        return state._replace(done=done, tail=tail, pieces=self._pieces(done, tail))
+        return state._replace(done=done, tail=tail, pieces=self._pieces(done, tail), fresh=tuple(fresh))
 
     def _pieces(self, done: frozenset[int], tail: IdTuple) -> int:
         """How many pieces of required words are written, of those that are begun only what stands at the end."""
@@ -184,12 +199,14 @@ class LexicalConstraint(Constraint):
         if allowed.kinds & END and not self.may_end(state):
             allowed.kinds &= ~END
             if not allowed.kinds:  # its tokens have run out: only what is required may still come
-                self._finish(allowed)
+                self._finish(state, allowed)
 
-    def _finish(self, allowed: Allowed) -> None:
-        asked = allowed.asked or []
-        words = tuple(token for token in asked if token not in self.labels)
-        allowed.labels = frozenset(asked) & self.required_labels
+    def _finish(self, state: _Written, allowed: Allowed) -> None:
+        """Allow only what brings a required word, the one that is furthest, or a required label nearer."""
+        missing = [ids for word, spelled in enumerate(self.required) if word not in state.done for ids in spelled]
+        furthest = max((_begun(ids, state.tail) for ids in missing), default=0)
+        words = tuple(dict.fromkeys(ids[furthest] for ids in missing if _begun(ids, state.tail) == furthest))
+        allowed.labels = self.required_labels - state.labels
         allowed.kinds = (WORDS if words else 0) | (LABELS if allowed.labels and allowed.state.labels else 0)
         if words not in self._sets:
             self._sets[words] = WordSet(np.array(words, np.int64))
@@ -201,7 +218,7 @@ class LexicalConstraint(Constraint):
 
     def progress_after(self, state: _Written, token: int) -> int:
         """The same after one more token."""
-        if token not in self._watched and token not in self.labels and not state.tail:
+        if token not in self._watched and token not in self.labels and not state.tail and not state.fresh:
             return self.progress(state)
         return self.progress(self.advance(state, token))
 
@@ -225,6 +242,15 @@ class LexicalConstraint(Constraint):
         """Whether a text holds every required word as a word, whatever its case."""
         words = [word.lower() for word in split(text).texts()]
         return all(holds(words, [word.lower() for word in split(one).texts()]) for one in self.texts)
+
+
+@lru_cache(8)
+def continuing_pieces(vocabulary: Vocabulary) -> frozenset[int]:
+    """The pieces of byte-level subwords that go on with a word before them."""
+    if not isinstance(vocabulary, Subwords):
+        return frozenset()
+    pieces = ((token, vocabulary.piece(token)[:1]) for token in range(vocabulary.size))
+    return frozenset(token for token, first in pieces if first.isalnum() or first >= b"\x80")
 
 
 def _begun(ids: IdTuple, tail: IdTuple) -> int:

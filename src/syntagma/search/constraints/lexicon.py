@@ -18,7 +18,7 @@ from syntagma.network.config import ModelConfig
 from syntagma.runtime.base import IdArray, WordSet
 from syntagma.search.constraints.base import Allowed, Constraint
 from syntagma.search.constraints.characters import half_character
-from syntagma.search.constraints.grammar import WORDS, InfillGrammar
+from syntagma.search.constraints.grammar import LABELS, WORDS, InfillGrammar
 from syntagma.text.lexicon import Lexicon, letter_runs, open_run, words_of
 from syntagma.text.subwords import Subwords
 
@@ -187,9 +187,9 @@ class LexiconConstraint(Constraint):
         begun, kinds = state.begun, allowed.kinds
         if allowed.state.written < 0:
             return
-        if begun.sign or not (not begun.run or self.knows(begun.run)):
-            kinds &= WORDS
-        elif kinds & allowed.state.closing and not self._may_close(state):
+        if begun.sign or (begun.run and not self.knows(begun.run)):
+            kinds &= ~LABELS
+        if kinds & allowed.state.closing and not self._may_close(state):
             kinds &= ~allowed.state.closing
         if kinds:
             allowed.kinds, allowed.words = kinds, self.set_after(begun)
@@ -199,12 +199,11 @@ class LexiconConstraint(Constraint):
             allowed.kinds = 0
 
     def _may_close(self, state: _Spelled) -> bool:
-        """Whether what stands after the part, joined to a word that it ends in, makes up none."""
-        after = state.after[state.part - 1] if 0 < state.part <= len(state.after) else None
-        if not after or not state.begun.run:
-            return True
-        letters = _letters(after)
-        return not letters or self.knows(state.begun.run + letters)
+        """Whether the word that a part ends in, with what stands right after it, is none that is made up."""
+        begun, after = state.begun, state.after[state.part - 1] if 0 < state.part <= len(state.after) else None
+        if begun.sign:
+            return False
+        return not begun.run or self.knows(begun.run + _letters(after or b""))
 
     def set_after(self, begun: Begun) -> WordSet:
         """The pieces that may follow."""
