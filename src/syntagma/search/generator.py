@@ -333,12 +333,22 @@ class Generator:
             self.check_found(request)
         except SyntagmaError as error:
             return error
-        outputs = [
-            replace(output, rank_score=request.rank_scores.get(hypothesis), note=request.note)
-            for hypothesis in request.beam
-            for output in [self.read_out(hypothesis, steering.start)]
+        beam = request.beam if request.options.sample else self.distinct(request.beam)
+        return [
+            replace(
+                self.read_out(hypothesis, steering.start),
+                rank_score=request.rank_scores.get(hypothesis),
+                note=request.note,
+            )
+            for hypothesis in beam
         ]
-        return outputs if request.options.sample else distinct_texts(outputs)
+
+    def distinct(self, finished: Sequence[Hypothesis]) -> list[Hypothesis]:
+        """Without those whose texts differ from a better one's by case and punctuation only."""
+        found: dict[str, Hypothesis] = {}
+        for hypothesis in finished:
+            found.setdefault(core(self.vocabulary.decode(hypothesis.ids)), hypothesis)
+        return list(found.values())
 
     def read_out(self, hypothesis: Hypothesis, first: Tokens) -> Output:
         """The output that a finished hypothesis amounts to."""
@@ -371,14 +381,6 @@ class Generator:
         raise ConfigError(
             "the constraints leave the model nothing to write", remedy="lift one: known_words_only, max_unary_repeats"
         )
-
-
-def distinct_texts(outputs: Sequence[Output]) -> list[Output]:
-    """Without those that differ from a better one by case and punctuation only."""
-    found: dict[str, Output] = {}
-    for output in outputs:
-        found.setdefault(core(output.text), output)
-    return list(found.values())
 
 
 def _home(word: str, cut: Sequence[str]) -> int | None:

@@ -140,6 +140,8 @@ class Growth:
     def outputs(self) -> list[Output]:
         """The finished hypotheses, best first."""
         done = [h for h, entry in zip(self._now.beam, self.beam, strict=True) if entry.finished]
+        if not self.options.sample:
+            done = self.generator.distinct(done)
         return [read_out(hypothesis, self.steering.start, self.generator.vocabulary) for hypothesis in done]
 
     # -- growing

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from syntagma.search.request import SearchRequest
 
 
+_LEXICAL_MARGIN = 2
+"""With required words the likeliest infills are not those that are looked for, so pruning is so much more careful."""
+
+
 class InfillTask:
     """One context whose infill is to be found."""
 
@@ -40,9 +44,15 @@ class InfillTask:
         self.promised: dict[IdTuple, Hypothesis] = {}
         """The contexts of infills that nothing can displace any more, while it is under way."""
 
-    def bound(self, score: float) -> float:
-        """The best score that the next context can have if its infill scores at most `score`."""
-        return self.request.accumulate(self.hypothesis, score) + self.request.most_reward
+    def is_hopeless(self, score: float, words: int) -> bool:
+        """Whether the next context, which holds so many required words, cannot enter the beam if its infill scores at
+        most `score`."""
+        request = self.request
+        best = request.accumulate(self.hypothesis, score) + request.most_reward
+        if best >= request.threshold(words):
+            return False
+        joint = self.hypothesis.log_probability + score
+        return not request.by_joint or joint < request.threshold(words, joint=True)
 
 
 class PartialInfill(NamedTuple):
@@ -108,7 +118,7 @@ class InfillBeam:
             live = self._prune(live, self.options.prune + request.most_reward / (1 - self.options.alpha))
         if live and request.bounded:
             self._promise(-live[0].cost)
-            live = [one for one in live if self.task.bound(-one.cost) >= request.threshold(self._words(one))]
+            live = [one for one in live if not self.task.is_hopeless(-one.cost, self._words(one))]
         self.partials = [self._extend(one, first_row) for one in live]
 
     # -- Algorithm 2, and what differs where scores are means or infills are drawn
@@ -170,7 +180,8 @@ class InfillBeam:
             degrees = [self._progress(one) for one in live]
             for one, degree in zip(live, degrees, strict=True):
                 best_of.setdefault(degree, one.cost)
-            return [one for one, degree in zip(live, degrees, strict=True) if one.cost <= best_of[degree] + margin]
+            wide = _LEXICAL_MARGIN * margin
+            return [one for one, degree in zip(live, degrees, strict=True) if one.cost <= best_of[degree] + wide]
         best = live[0].cost
         if self.finished and self.options.score == "sum":  # else what is finished has a mean as its score
             best = min(best, -self.finished[0].score)

@@ -83,8 +83,8 @@ class SearchOptions(Settings):
     """The last depth at which a constituent may be filled; there it gets words only."""
     max_tokens: int = 120
     """The most tokens in one infill, or in a baseline's output."""
-    max_row_steps: int = 200_000
-    """The most decoder steps of all partial infills of one request together, after which it is given up; 0: any."""
+    max_row_steps: int = 10_000
+    """The most decoder steps of a request for each place of its beam, after which it is given up; 0: any number."""
     reward: float = 0.32
     """Gamma: what a context that matches a soft template gains."""
     forbid_copy: bool = False

@@ -93,10 +93,11 @@ class SearchRequest:
         """The runtime's handle of the source, while the request is running."""
         self._labels = frozenset(config.labels)
         self._held: list[InfillTask] = []
-        self._thresholds: dict[int, float] = {}
+        self._thresholds: dict[tuple[int, bool], float] = {}
         self._first_pass = lexical is not None and bool(lexical.required)
         self.lexical = lexical or LexicalConstraint()
         self._last_copy: Hypothesis | None = None
+        self._qualified: dict[IdTuple, Hypothesis] = {}  # finished, with all required words
         self.note = ""
         """What the user should know of the outputs."""
 
@@ -147,6 +148,9 @@ class SearchRequest:
         strict = [hypothesis for hypothesis in ranked if self._admits(hypothesis)]
         ranked = [hypothesis for hypothesis in strict if self.keeps(hypothesis)] or self._least_bad(strict)
         self._note_copy(strict)
+        if self._degrees and self.lexical.required:
+            done = (one for one in strict if not self._is_open(one) and self.qualifies(one))
+            self._qualified.update((one.ids, one) for one in done)
         kept = ranked if self.options.sample else self._select(distinct(ranked))
         chosen = set(kept)
         self.dropped = [hypothesis for hypothesis in ranked if hypothesis not in chosen]
@@ -253,7 +257,10 @@ class SearchRequest:
         if self._degrees:
             kept: list[Hypothesis] = []
             for degree, places in enumerate(self._places):
-                kept += [one for one in ranked if self._degree(one) == degree][:places]
+                fitting = [one for one in ranked if self._degree(one) == degree]
+                likely = sorted(fitting, key=lambda hypothesis: -hypothesis.log_probability)
+                chosen = likely[: _by_joint(places)] if self.by_joint else []
+                kept += chosen + [one for one in fitting if one not in chosen][: places - len(chosen)]
             return sorted(kept, key=lambda hypothesis: -hypothesis.score)
         if self.options.diversity_penalty:
             return diverse(ranked, self.options)
@@ -291,25 +298,26 @@ class SearchRequest:
         free = not (options.diversity_penalty or options.sample or self.lexical.required_labels)
         return options.bounds and options.score == "sum" and free and self.config.guided
 
-    def threshold(self, words: int = 0) -> float:
+    def threshold(self, words: int = 0, joint: bool = False) -> float:
         """A score that the last place of the next beam has at least: what scores less cannot enter it.
 
         Only what is certain to compete counts: finished hypotheses, the infills of tasks that are done, and what tasks
         under way have promised.  With required words there are places for each degree of holding them, and what holds
-        so many `words` now may hold more in the end.
+        so many `words` now may hold more in the end; there some places go by the `joint` log-probability.
         """
-        if words not in self._thresholds:
+        if (words, joint) not in self._thresholds:
             degrees = range(self._scaled(words), len(self._places))
-            self._thresholds[words] = min(map(self._threshold, degrees))
-        return self._thresholds[words]
+            self._thresholds[words, joint] = min(self._threshold(degree, joint) for degree in degrees)
+        return self._thresholds[words, joint]
 
-    def _threshold(self, degree: int) -> float:
+    def _threshold(self, degree: int, joint: bool) -> float:
         best: dict[IdTuple, float] = {}
         promised = (one for task in self.tasks if task.grown is None for one in task.promised.values())
         for hypothesis in (*self._competitors(), *promised):
             if self._degree(hypothesis) == degree and self._admits(hypothesis) and self.keeps(hypothesis):
-                best[hypothesis.ids] = max(hypothesis.score, best.get(hypothesis.ids, hypothesis.score))
-        places = self._places[degree]
+                value = hypothesis.log_probability if joint else hypothesis.score
+                best[hypothesis.ids] = max(value, best.get(hypothesis.ids, value))
+        places = _by_joint(self._places[degree]) if joint else self._places[degree]
         return sorted(best.values())[-places] if len(best) >= places else float("-inf")
 
     def promise(self, task: InfillTask, infills: Iterable[Infill]) -> None:
@@ -323,13 +331,19 @@ class SearchRequest:
         ready: list[InfillTask] = []
         while self._held and len(ready) < abreast:
             task = self._held.pop(0)
-            if task.bound(0.0) < self.threshold(self._words(task.hypothesis)):
+            if task.is_hopeless(0.0, self._words(task.hypothesis)):
                 task.grown = []
             else:
                 ready.append(task)
         return ready
 
     # -- required words
+
+    @property
+    def by_joint(self) -> bool:
+        """Whether some places go by the joint log-probability: with required words, as in the score what is written
+        early, however unlikely, soon counts little."""
+        return bool(self._degrees and self.lexical.required)
 
     def _degree(self, hypothesis: Hypothesis) -> int:
         """Among which of the degrees of `places_by_degree` a context competes."""
@@ -392,8 +406,9 @@ class SearchRequest:
         if not self.free_beam or not self.lexical.required:
             return
         fitting = [hypothesis for hypothesis in self.free_beam if self.qualifies(hypothesis)]
-        found = distinct(sorted([*self.beam, *fitting], key=lambda hypothesis: -hypothesis.score))
+        found = distinct([*self.beam, *fitting, *self._qualified.values()])
         found = [hypothesis for hypothesis in found if self.qualifies(hypothesis)] or found
+        found.sort(key=lambda hypothesis: -hypothesis.log_probability / max(1, len(hypothesis.ids)))
         self.beam = found[: self.options.beam]
 
     # -- work
@@ -401,11 +416,17 @@ class SearchRequest:
     def spend(self, rows: int) -> None:
         """Count decoder steps; beyond what one request may take it is given up."""
         self.row_steps += rows
-        if self.options.max_row_steps and self.row_steps > self.options.max_row_steps:
+        most = self.options.max_row_steps * self.options.beam
+        if most and self.row_steps > most:
             self.error = TooMuchWork(
-                f"the search took more than {self.options.max_row_steps} steps",
+                f"the search took more than {most} steps",
                 remedy="shorten the text, narrow the beam, lower max_depth or max_tokens, or raise max_row_steps",
             )
+
+
+def _by_joint(places: int) -> int:
+    """How many of the places of a degree go by the joint log-probability."""
+    return (places + 1) // 2
 
 
 def distinct(ranked: Sequence[Hypothesis]) -> list[Hypothesis]:

@@ -21,6 +21,8 @@ from syntagma.serve.states import read_state, write_state
 from syntagma.template import Template, TemplateError
 
 MOST_LOST = 16
+MOST_ROW_STEPS = 2_000
+"""Of one request, for each place of its beam: ten times what an ordinary sentence takes."""
 MOST_CONSTITUENTS = 60
 """Of a template: what the search leaves positions for."""
 
@@ -45,7 +47,8 @@ class Growing:
 
 def settings(generator: Generator, request: Options) -> SearchOptions:
     """The search options of a request; the beam is wide enough for what it asks for."""
-    return generator.defaults.for_texts(request.nbest or 1, request.search(), widest=BEAM)
+    options = generator.defaults.for_texts(request.nbest or 1, request.search(), widest=BEAM)
+    return options.changed({"max_row_steps": min(options.max_row_steps or MOST_ROW_STEPS, MOST_ROW_STEPS)})
 
 
 def steer(generator: Generator, request: Options, template: Template | None) -> Steering:
@@ -120,6 +123,7 @@ class Describer:
 
     def __init__(self, growing: Growing) -> None:
         self.served, self.nbest = growing.served, growing.nbest
+        self.sample = growing.request.options.sample
         self.before: Sequence[Hypothesis | None] | None = growing.sent
 
     def level(self, beam: Beam) -> dict[str, Any]:
@@ -143,9 +147,11 @@ class Describer:
         return [output_values(self._read_out(hypothesis)) for hypothesis in self.ends(beam)]
 
     def ends(self, beam: Sequence[Hypothesis]) -> list[Hypothesis]:
-        """The hypotheses of a beam that are finished, as many as are wanted."""
-        labels = set(self.served.generator.config.labels)
-        return [one for one in beam if labels.isdisjoint(one.context.ids)][: self.nbest]
+        """The hypotheses of a beam that are finished and say something different each, as many as are wanted."""
+        generator = self.served.generator
+        labels = set(generator.config.labels)
+        done = [one for one in beam if labels.isdisjoint(one.context.ids)]
+        return (done if self.sample else generator.distinct(done))[: self.nbest]
 
     def _read_out(self, hypothesis: Hypothesis) -> Output:
         generator = self.served.generator

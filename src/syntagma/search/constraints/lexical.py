@@ -244,12 +244,14 @@ class LexicalConstraint(Constraint):
         return all(holds(words, [word.lower() for word in split(one).texts()]) for one in self.texts)
 
 
-@lru_cache(8)
 def continuing_pieces(vocabulary: Vocabulary) -> frozenset[int]:
     """The pieces of byte-level subwords that go on with a word before them."""
-    if not isinstance(vocabulary, Subwords):
-        return frozenset()
-    pieces = ((token, vocabulary.piece(token)[:1]) for token in range(vocabulary.size))
+    return _continuing(vocabulary) if isinstance(vocabulary, Subwords) else frozenset()
+
+
+@lru_cache(8)
+def _continuing(subwords: Subwords) -> frozenset[int]:
+    pieces = ((token, subwords.piece(token)[:1]) for token in range(subwords.size))
     return frozenset(token for token, first in pieces if first.isalnum() or first >= b"\x80")
 
 

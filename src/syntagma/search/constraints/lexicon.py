@@ -166,7 +166,11 @@ class LexiconConstraint(Constraint):
             else:
                 gaps[-1] += self.table.pieces[token]
         after = [*gaps[1:-1], gaps[-1] or None] if task.parts else [None]
-        return _Spelled(self.table.end_of(Begun(), gaps[0]), 0, after)
+        return _Spelled(self._as_given(self.table.end_of(Begun(), gaps[0])), 0, after)
+
+    def _as_given(self, begun: Begun) -> Begun:
+        """What a part begins after: what the user has written stands, so an unknown word does not go on."""
+        return Begun(unknown=True) if begun.run and not self.knows(begun.run) else begun
 
     def advance(self, state: _Spelled, token: int) -> _Spelled:
         """One token further."""
@@ -174,7 +178,8 @@ class LexiconConstraint(Constraint):
             if state.part == 0:
                 return state._replace(part=1)
             between = state.after[state.part - 1] if state.part <= len(state.after) else b""
-            return _Spelled(self.table.end_of(state.begun, between or b""), state.part + 1, state.after)
+            begun = self._as_given(self.table.end_of(state.begun, between or b""))
+            return _Spelled(begun, state.part + 1, state.after)
         if token in self._labels:
             return state._replace(begun=Begun(unknown=True)) if self.config.guided else state
         return state._replace(begun=self.table.advance(state.begun, token))
