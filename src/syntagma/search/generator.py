@@ -235,6 +235,8 @@ class Generator:
             requests.append(self.request(number, piece.strip(), replace(shape, lexical=lexical), asked, nbest))
         document = Document(requests, gaps, options.beam, options.sample)
         document.floating = requests if floating else []
+        for request in document.floating:
+            request.floating = True
         return document
 
     def request(

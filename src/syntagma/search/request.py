@@ -82,6 +82,8 @@ class SearchRequest:
         self.dropped: list[Hypothesis] = []
         self.free_beam: list[Hypothesis] = []
         """What was found without required words, where there are some."""
+        self.floating = False
+        """Whether another sentence of the text may hold the required words instead, so that `free_beam` is reranked."""
         self.rank_scores: dict[Hypothesis, float] = {}
         """What decided the order of finished texts, where they are reranked."""
         self.tasks: list[InfillTask] = []

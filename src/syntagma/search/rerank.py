@@ -40,7 +40,7 @@ class Seq2seq(Joint):
 
     def pairs(self, request: SearchRequest) -> list[Pair]:
         """Each text from the source."""
-        return [(request.source, hypothesis.ids) for hypothesis in request.beam]
+        return [(request.source, hypothesis.ids) for hypothesis in _ranked(request)]
 
     def value(self, hypothesis: Hypothesis, request: SearchRequest, scores: Mapping[Pair, float]) -> float:
         """What a finished hypothesis is worth."""
@@ -70,13 +70,18 @@ def rerank(requests: Sequence[SearchRequest], runtime: Runtime) -> None:
         _order(request, scores if mine else {}, bool(mine))
 
 
+def _ranked(request: SearchRequest) -> list[Hypothesis]:
+    """The finished hypotheses of a request that are to be ordered."""
+    return [*request.beam, *(request.free_beam if request.floating else ())]
+
+
 def _applies(request: SearchRequest) -> bool:
     return request.options.rerank != "none" and request.finished and bool(request.beam)
 
 
 def _pairs(request: SearchRequest) -> list[Pair]:
     """What must be scored, where there is something to order and room for it."""
-    texts = [hypothesis.ids for hypothesis in request.beam]
+    texts = [hypothesis.ids for hypothesis in _ranked(request)]
     if len(texts) < 2 or any(len(ids) >= request.config.max_positions for ids in texts):
         return []
     back = [_back(ids, request) for ids in texts] if request.options.channel_weight else []
@@ -98,5 +103,7 @@ def _order(request: SearchRequest, scores: Mapping[Pair, float], scored: bool) -
             worth += weight * scores[_back(hypothesis.ids, request)] / max(1, len(request.source_as_target))
         return worth
 
-    request.rank_scores = {hypothesis: value(hypothesis) for hypothesis in request.beam}
-    request.beam = sorted(request.beam, key=lambda hypothesis: -request.rank_scores[hypothesis])
+    ranks = request.rank_scores = {hypothesis: value(hypothesis) for hypothesis in _ranked(request)}
+    request.beam = sorted(request.beam, key=lambda hypothesis: -ranks[hypothesis])
+    if request.floating:
+        request.free_beam = sorted(request.free_beam, key=lambda hypothesis: -ranks[hypothesis])

@@ -40,6 +40,8 @@ class _Written(NamedTuple):
     open: bool
     fresh: tuple[int, ...] = ()
     """The words that the last token completed, unless the next goes on with them."""
+    initial: bool = False
+    """Whether the text begins here."""
 
 
 class LexicalConstraint(Constraint):
@@ -68,6 +70,10 @@ class LexicalConstraint(Constraint):
         self.continuing = continuing
         """The pieces that go on with the word before them."""
         watched = [ids for spelled in self.required for ids in spelled] + list(self.forbidden)
+        firsts = [spelled[0] for spelled in self.required]
+        self._capitals = {ids for spelled in self.required for ids in spelled[2:]} - set(firsts)
+        """Spellings for the beginning of a text."""
+        self._part = -1
         self._watched = frozenset(token for ids in watched for token in ids)
         self._longest = max(map(len, watched), default=1)
         self._sizes = [max(map(len, spelled)) for spelled in self.required]
@@ -148,10 +154,15 @@ class LexicalConstraint(Constraint):
         if not self.any:
             return None
         done = self.words_in(task.hypothesis.ids)
-        return _Written(done, (), sum(self._sizes[word] for word in done), frozenset(), False)
+        ids, config = task.hypothesis.ids, task.request.config
+        self._part = config.part
+        initial = not ids or ids[0] in config.labels
+        return _Written(done, (), sum(self._sizes[word] for word in done), frozenset(), False, (), initial)
 
     def advance(self, state: _Written, token: int) -> _Written:
         """One token further."""
+        if state.initial and token != self._part:
+            state = state._replace(initial=False)
         if state.fresh:
             done = state.done.difference(state.fresh) if token in self.continuing else state.done
             state = state._replace(done=done, fresh=(), pieces=self._pieces(done, state.tail))
@@ -192,6 +203,7 @@ class LexicalConstraint(Constraint):
             for word, spelled in enumerate(self.required)
             if word not in state.done
             for ids in spelled
+            if state.initial or ids not in self._capitals or _begun(ids, state.tail)
         ]
         asked += [label for label in self.required_labels if label not in state.labels]
         if asked:
@@ -218,7 +230,7 @@ class LexicalConstraint(Constraint):
 
     def progress_after(self, state: _Written, token: int) -> int:
         """The same after one more token."""
-        if token not in self._watched and token not in self.labels and not state.tail and not state.fresh:
+        if token not in self._watched and token not in self.labels and not (state.tail or state.fresh):
             return self.progress(state)
         return self.progress(self.advance(state, token))
 
