@@ -195,7 +195,7 @@ class LexicalConstraint(Constraint):
             if not before or state.tail[-len(before) :] == tuple(before):
                 denied.append(last)
         if denied:
-            allowed.denied = denied
+            allowed.denied = [*(allowed.denied or ()), *denied]
         if not self.requires:
             return
         asked = [

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from syntagma.network.config import ModelConfig
 from syntagma.search.constraints.base import Allowed, Constraint
+from syntagma.search.constraints.grammar import LABELS
 from syntagma.search.hypothesis import Hypothesis
 
 if TYPE_CHECKING:
@@ -62,8 +63,11 @@ class UnaryConstraint(Constraint):
         return tuple(counts)
 
     def mask(self, state: _Open, allowed: Allowed) -> None:
-        """A part that holds its own label alone may not end, unless nothing else may come."""
-        if state.only > 0 and state.only == state.spent[state.part - 1]:
+        """A part that holds its own label alone may not end; nor begin with it where it must end right after."""
+        place = allowed.state
+        if place.written == 0 and state.spent[state.part - 1] and place.after(LABELS).must_close:
+            allowed.denied = [*(allowed.denied or ()), state.spent[state.part - 1]]
+        elif state.only > 0 and state.only == state.spent[state.part - 1]:
             allowed.kinds = allowed.kinds & ~allowed.state.closing or allowed.kinds
 
     def advance(self, state: _Open, token: int) -> _Open:
