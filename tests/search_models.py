@@ -7,6 +7,7 @@ import torch
 
 from syntagma.network.config import Architecture, preset
 from syntagma.network.network import Network
+from syntagma.runtime.torch import TorchRuntime
 from syntagma.search import Generator, SearchOptions
 from syntagma.text import Subwords, split
 
@@ -32,4 +33,4 @@ def random_model(
 
 def random_generator(subwords: Subwords, seed: int = 0, **options: Any) -> Generator:
     settings = {"max_depth": 5, "max_tokens": 14} | options
-    return Generator(random_model(subwords, seed), subwords, SearchOptions.from_dict(settings))
+    return Generator(TorchRuntime(random_model(subwords, seed)), subwords, SearchOptions.from_dict(settings))

@@ -13,6 +13,7 @@ import httpx
 import torch
 
 from search_models import TEXTS, random_model
+from syntagma.runtime.torch import TorchRuntime
 from syntagma.search import Generator, SearchOptions
 from syntagma.serve.app import make_app
 from syntagma.serve.models import serve_model
@@ -28,7 +29,9 @@ def growing_generator(**options: Any) -> Generator:
     with torch.no_grad():
         network.embedding.weight[list(network.config.labels)[1:]] *= 3.0
     return Generator(
-        network, SUBWORDS, SearchOptions.from_dict({"beam": 3, "max_depth": 5, "max_tokens": 12} | options)
+        TorchRuntime(network),
+        SUBWORDS,
+        SearchOptions.from_dict({"beam": 3, "max_depth": 5, "max_tokens": 12} | options),
     )
 
 

@@ -22,8 +22,6 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_small_networks_get_one_thread(asked: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     import torch
 
-    from syntagma.network.int8 import quantised
-
     network = torch.nn.Linear(3, 4)
     use_threads_for(network)
     assert asked == [1]
@@ -33,12 +31,6 @@ def test_small_networks_get_one_thread(asked: list[int], monkeypatch: pytest.Mon
     use_threads_for(object())  # another engine's, which has threads of its own
     use_threads_for()
     assert asked == [1]
-    packed = quantised(torch.nn.Sequential(torch.nn.Linear(3, 4, bias=False)))  # type: ignore[arg-type]
-    use_threads_for(packed)
-    assert asked == [1, 1]
-    monkeypatch.setattr("syntagma.process._SMALL", 12)
-    use_threads_for(packed)
-    assert asked == [1, 1]
 
 
 def test_training_chooses_by_size_unless_it_is_told(asked: list[int], monkeypatch: pytest.MonkeyPatch) -> None:

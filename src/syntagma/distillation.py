@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from pathlib import Path
-
-from torch import Tensor
+from typing import Any
 
 from syntagma.corpus import Corpus, Options, prepare
 from syntagma.corpus.options import Input
@@ -26,11 +25,9 @@ from syntagma.files import lines_begun, write_whole
 from syntagma.hub import find_folder, hash_folder
 from syntagma.metrics.base import Segment
 from syntagma.metrics.lexical import ChrF
-from syntagma.network.storage import hash_weights
-from syntagma.process import use_threads_for
 from syntagma.search import Generator
 from syntagma.search.generator import BATCH
-from syntagma.search.spread import Found, Work, processes_for, spread
+from syntagma.search.parallel import Found, Work, parallel, processes_for
 
 PAIRS = "pairs"
 """What the folder beside the result is called where the teacher's pairs are written."""
@@ -57,15 +54,19 @@ class Teacher:
     def write(self, sources: Iterable[str], workers: int) -> Iterator[Found]:
         """What it makes of each source, in their order."""
         if workers == 1:
-            use_threads_for(self.generator.network)
             return self.generator.stream(sources, batch=self.work.batch)
-        return spread(self.work, sources, workers=workers)
+        return parallel(self.work, sources, workers=workers)
 
     @property
     def fingerprint(self) -> str:
         """The same for equal weights, vocabularies and searches."""
-        held: Mapping[str, Tensor] = getattr(self.generator.network, "state_dict", dict)()
-        weights = hash_weights(held) if held else hash_folder(find_folder(self.work.model, "model", "model"))
+        held: dict[str, Any] = getattr(getattr(self.generator.runtime, "network", None), "state_dict", dict)()
+        if held:
+            from syntagma.network.storage import hash_weights
+
+            weights = hash_weights(held)
+        else:
+            weights = hash_folder(find_folder(self.work.model, "model", "model"))
         return f"{weights} {self.generator.vocabulary.fingerprint} {self.generator.defaults}"
 
 

@@ -54,7 +54,5 @@ def suits_one_thread(parameters: int, training: bool = False) -> bool:
 
 
 def parameters(network: Any) -> int:
-    """How many weights a network has; those of int8 layers are no parameters of torch's."""
-    weights = [getattr(module, "weight", None) for module in network.modules()]
-    packed = [weight() for weight in weights if callable(weight)]
-    return sum(weight.numel() for weight in (*network.parameters(), *packed))
+    """How many weights a network of torch has."""
+    return sum(weight.numel() for weight in network.parameters())

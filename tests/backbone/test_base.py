@@ -19,6 +19,7 @@ from syntagma.backbone.storage import from_pretrained, make_backbone, save_backb
 from syntagma.corpus import Corpus
 from syntagma.errors import ConfigError, SyntagmaError
 from syntagma.network.storage import ModelError
+from syntagma.runtime.hf import HfRuntime
 from syntagma.search import Generator
 from syntagma.train import TrainConfig, train
 from syntagma.train.data import DataError
@@ -125,7 +126,7 @@ def test_what_is_over_the_positions(corpus: Corpus, bases: dict[str, Path], tmp_
     with pytest.raises(BackboneError, match="has room for 126 positions, not 500; give a max_positions of at most 126"):
         train(TrainConfig.from_dict(common | {"max_positions": 500}), tmp_path / "other", quiet=True)
     network, vocabulary, _ = make_backbone(str(bases["gpt2"]), LABELS)
-    generator = Generator(network, vocabulary)
+    generator = Generator(HfRuntime(network), vocabulary)
     with pytest.raises(SyntagmaError, match="subwords, the model reads 127; split it"):
         generator("fish " * 200)
     found = generator("fish " * 60, beam=2, max_depth=3, max_tokens=200)  # long, and still within the positions

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -14,6 +15,7 @@ from syntagma.errors import SyntagmaError
 from syntagma.levels import PART, TOP, Label
 from syntagma.network.batch import Example, make_batch, pad_rows, stack_contexts
 from syntagma.network.contexts import AnnotatedContext
+from syntagma.runtime.hf import HfRuntime
 from syntagma.search import Generator, SearchOptions
 from syntagma.text.pretrained import PretrainedVocabulary
 from syntagma.text.words import Word
@@ -25,6 +27,10 @@ TEXTS = ["I saw the fish", "you liked an apple on the mat", "the dog", "I saw <N
 def load(folder: Path, architecture: str = "concat") -> tuple[Backbone, PretrainedVocabulary]:
     network, vocabulary, _ = make_backbone(str(folder), LABELS, architecture)  # type: ignore[arg-type]
     return network.eval(), vocabulary
+
+
+def generator_of(network: Any, vocabulary: PretrainedVocabulary, options: SearchOptions) -> Generator:
+    return Generator(HfRuntime(network), vocabulary, options)
 
 
 def examples(vocabulary: PretrainedVocabulary) -> list[Example]:
@@ -92,7 +98,7 @@ def test_steps_equal_the_whole(bases: dict[str, Path], kind: str) -> None:
 def test_an_untrained_search_is_well_formed_and_knows_no_batch(
     bases: dict[str, Path], kind: str, architecture: str
 ) -> None:
-    generator = Generator(*load(bases[kind], architecture), SearchOptions(max_depth=4, max_tokens=10))
+    generator = generator_of(*load(bases[kind], architecture), SearchOptions(max_depth=4, max_tokens=10))
     for beam in (1, 3):
         options = generator.defaults.changed({"beam": beam})
         together, apart = (list(generator.stream(TEXTS, options=options, batch=size)) for size in (8, 1))
@@ -107,7 +113,7 @@ def test_an_untrained_search_is_well_formed_and_knows_no_batch(
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_control(bases: dict[str, Path], kind: str) -> None:
-    generator = Generator(*load(bases[kind]), SearchOptions(max_depth=4, max_tokens=12))
+    generator = generator_of(*load(bases[kind]), SearchOptions(max_depth=4, max_tokens=12))
     found = generator(TEXTS[0], template="(S (NP) (VP (NP)))", control="hard", beam=3)
     for output in found:
         assert output.tree is not None
@@ -130,7 +136,7 @@ def test_a_causal_model_reads_a_source_once(bases: dict[str, Path], monkeypatch:
         return inner(self, state, ids, fresh)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Causal, "_read", counted)
-    generator = Generator(network, vocabulary, SearchOptions(max_depth=4, max_tokens=8))
+    generator = generator_of(network, vocabulary, SearchOptions(max_depth=4, max_tokens=8))
     found = generator(TEXTS[1], beam=3, template="(S (NP) (VP (NP)))", control="hard")
     depth = max(len(output.trace) for output in found)
     assert depth > 2
@@ -138,12 +144,3 @@ def test_a_causal_model_reads_a_source_once(bases: dict[str, Path], monkeypatch:
     assert read[0] == (1, size)
     assert len(read) == 1 + depth  # the source, and then a context a level
     assert sum(rows for rows, _ in read[1:]) > depth
-
-
-def test_int8(bases: dict[str, Path]) -> None:
-    from syntagma.network.int8 import quantised
-
-    for kind in ("bart", "llama"):
-        network, vocabulary = load(bases[kind])
-        generator = Generator(quantised(network), vocabulary, SearchOptions(max_depth=3, max_tokens=8))
-        assert generator(TEXTS[0], beam=2)[0].tree is not None

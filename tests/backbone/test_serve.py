@@ -12,6 +12,7 @@ pytest.importorskip("fastapi")
 from serve_models import client_of
 from syntagma.backbone.storage import make_backbone
 from syntagma.corpus import Corpus
+from syntagma.runtime.hf import HfRuntime
 from syntagma.search import Generator, SearchOptions
 from syntagma.serve.models import serve_model
 from syntagma.serve.service import Service
@@ -24,7 +25,7 @@ def test_growing_level_by_level_comes_to_what_generate_gives(corpus: Corpus, bas
     """The client sends back states, from which contexts are built and tokenised anew."""
     network, vocabulary, _ = make_backbone(str(bases[kind]), corpus.labels, "concat")
     options = SearchOptions.from_dict({"beam": 3, "max_depth": 4, "max_tokens": 12})
-    generator = Generator(network, vocabulary, options)
+    generator = Generator(HfRuntime(network), vocabulary, options)
     wanted = generator(TEXT, nbest=3)
 
     async def grow() -> None:

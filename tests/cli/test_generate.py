@@ -78,13 +78,13 @@ def test_generate_errors(syntagma: Run, model: Path) -> None:
 
 def test_export_halves_the_weights_and_keeps_how_to_search(syntagma: Run, model: Path, tmp_path: Path) -> None:
     (tmp_path / "card.md").write_text("# To share\n")
-    chosen = ("--search", "beam=2", "--search", "novel=true", "--card", "card.md")
+    chosen = ("--search", "beam=2", "--search", "forbid_copy=true", "--card", "card.md")
     syntagma("export", "--model", model, "--out", "shared", *chosen)
     half, whole = ((folder / "model.safetensors").stat().st_size for folder in (tmp_path / "shared", model))
     assert half < 0.6 * whole
     assert (tmp_path / "shared" / "README.md").read_text() == "# To share\n"
     about = json.loads((tmp_path / "shared" / "config.json").read_text())["about"]
-    assert about["search"] == {"max_depth": 4, "max_tokens": 10, "beam": 2, "novel": True}
+    assert about["search"] == {"max_depth": 4, "max_tokens": 10, "beam": 2, "forbid_copy": True}
     made = syntagma("paraphrase", "--model", tmp_path / "shared", "--nbest", "2", "I ate.").stdout.splitlines()
     assert (
         made[:2]
@@ -113,10 +113,13 @@ def test_the_precision_of_an_export(syntagma: Run, model: Path, tmp_path: Path) 
 def test_export_lists_the_words_that_a_model_knows(syntagma: Run, model: Path, tmp_path: Path) -> None:
     (tmp_path / "texts.txt").write_text("I ate an apple.\n")
     no_list = syntagma("export", "--model", model, "--out", "plain", "--search", "coin=false", check=1).stderr
-    assert no_list == "syntagma: coin=false needs the words that the model knows; give --words\n"
-    syntagma("export", "--model", model, "--out", "shared", "--search", "coin=false", "--words", "texts.txt")
+    assert no_list == (
+        "syntagma: the setting 'coin' is now 'known_words_only'=True\n"
+        "syntagma: known_words_only needs the words that the model knows; give --words\n"
+    )
+    syntagma("export", "--model", model, "--out", "shared", "--search", "known_words_only=true", "--words", "texts.txt")
     assert (tmp_path / "shared" / "words.txt").read_text().split() == ["an", "apple", "ate", "i"]
     syntagma("export", "--model", tmp_path / "shared", "--out", "again")  # which keeps them
     written = syntagma("generate", "--model", tmp_path / "again", "--nbest", "3", "I can't.").stdout
     assert set(re.findall("[a-z]+", written.lower())) <= {"an", "apple", "ate", "i", "can", "t", "ca", "n"}
-    assert "no list" in syntagma("generate", "--model", model, "--no-coin", "I ate.", check=1).stderr
+    assert "no list" in syntagma("generate", "--model", model, "--known-words-only", "I ate.", check=1).stderr

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +14,7 @@ from syntagma.corpus import Corpus, Options, prepare
 from syntagma.corpus.options import Input
 from syntagma.distillation import Teacher, distill
 from syntagma.errors import SyntagmaError
-from syntagma.network.storage import from_pretrained, save_pretrained
+from syntagma.network.storage import save_pretrained
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 SENTENCES = ["I ate an apple", "He can not go", "She made a mistake", "We like it", "They saw a dog", "You read books"]
@@ -118,21 +119,17 @@ def test_two_teachers_do_not_mix(corpus: Corpus, teacher: Path, tmp_path: Path) 
     distill(Teacher.load(str(teacher)), corpus, tmp_path / "out", workers=1)
     other = Teacher.load(str(teacher))
     with torch.no_grad():
-        next(iter(other.generator.network.parameters())).add_(1.0)  # type: ignore[attr-defined]
+        next(iter(other.generator.runtime.network.parameters())).add_(1.0)  # type: ignore[attr-defined]
     for mixed in (other, Teacher.load(str(teacher), beam=3)):
         with pytest.raises(SyntagmaError, match="another teacher, corpus or search"):
             distill(mixed, corpus, tmp_path / "out")
 
 
-def test_exported_teachers_are_told_apart_by_their_files(corpus: Corpus, teacher: Path, tmp_path: Path) -> None:
-    pytest.importorskip("ctranslate2")
-    from syntagma.backbone.ctranslate2 import export
-
-    model = from_pretrained(teacher)
-    export(tmp_path / "fast", model.network, model.subwords, model.about)
-    fast = Teacher.load(str(tmp_path / "fast"))
-    before = fast.fingerprint
-    assert before == Teacher.load(str(tmp_path / "fast")).fingerprint != Teacher.load(str(teacher)).fingerprint
-    weights = tmp_path / "fast" / "ctranslate2" / "model.bin"
-    weights.write_bytes(weights.read_bytes()[:-1] + b"!")
-    assert fast.fingerprint != before
+def test_a_teacher_without_torch_weights_is_told_apart_by_its_files(teacher: Path, tmp_path: Path) -> None:
+    shutil.copytree(teacher, tmp_path / "other")
+    plain, other = (Teacher.load(str(folder)) for folder in (teacher, tmp_path / "other"))
+    for one in (plain, other):
+        del one.generator.runtime.network  # type: ignore[attr-defined]
+    assert plain.fingerprint == other.fingerprint
+    (tmp_path / "other" / "README.md").write_text("changed")
+    assert plain.fingerprint != other.fingerprint

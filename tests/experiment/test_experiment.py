@@ -18,7 +18,7 @@ from syntagma.experiment.studies import STUDIES, Study
 from syntagma.experiment.table import make_table
 from syntagma.experiment.tasks import TASKS, task
 from syntagma.metrics.report import title
-from syntagma.search.spread import Found
+from syntagma.search.parallel import Found
 from syntagma.text import Subwords, split
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -137,7 +137,7 @@ def test_the_command_makes_outputs_and_a_table(data: Path, tmp_path: Path, synta
     from syntagma.network.storage import save_pretrained
 
     generator = random_generator(SUBWORDS, beam=2, max_depth=3, max_tokens=8)
-    save_pretrained(tmp_path / "model", generator.network, generator.vocabulary, "card")
+    save_pretrained(tmp_path / "model", generator.runtime.network, generator.vocabulary, "card")
     made = syntagma("reproduce", "translate", "--data", data, "--system", f"random={tmp_path / 'model'}", "--json")
     tables = [json.loads(line) for line in made.stdout.splitlines()]
     assert [table["test"] for table in tables] == ["Tatoeba test", "Multi30k test 2016"]

@@ -1,20 +1,22 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from syntagma.errors import ConfigError
-from syntagma.network.batch import Example, annotate_levels, make_batch, stack_contexts
+from syntagma.network.batch import Contexts, Example, annotate_levels, make_batch, stack_contexts
 from syntagma.network.config import Architecture, ModelConfig, preset
 from syntagma.network.contexts import AnnotatedContext, TooLong
-from syntagma.network.int8 import quantised
-from syntagma.network.interface import begin_in_two_steps
 from syntagma.network.network import Network
-from syntagma.network.state import DecoderState
+from syntagma.network.state import Feed
+from syntagma.runtime.base import Mask
+from syntagma.runtime.torch import TorchRuntime
 
 T, S, NP, VP, PP = LABELS = (5, 6, 7, 8, 9)
 PART = 4
@@ -59,15 +61,35 @@ def example(seed: int) -> Example:
     return Example(words(1, 8), levels)
 
 
+def stack(contexts: list[AnnotatedContext], shape: ModelConfig) -> Contexts:
+    return stack_contexts([[context] for context in contexts], shape)
+
+
+def log_probabilities(
+    runtime: TorchRuntime, state: Any, tokens: list[list[int]], parents: list[int] | None = None
+) -> tuple[Any, torch.Tensor, torch.Tensor]:
+    """Feed tokens [N, L]; the state after them, what may come next [N, V], and how likely what was fed was."""
+    config = runtime.config
+    rows = len(tokens)
+    asked = np.array([(row, token) for row in range(rows) for token in range(config.vocabulary)])
+    words = [None] * rows
+    mask = Mask(np.ones((rows, len(config.controls)), np.bool_), words, asked=asked)
+    chosen = np.arange(rows) if parents is None else np.array(parents)
+    step = runtime.step(state, chosen, np.array(tokens), mask, 1)
+    return step.state, torch.from_numpy(step.asked.reshape(rows, -1)), torch.from_numpy(step.fed)
+
+
 def stepwise(net: Network, one: Example) -> list[float]:
     """The log-probability of each infill token, taken one step at a time."""
     scores = []
-    encoded = net.encode(torch.tensor([[*one.source, net.config.end]]))
+    runtime = TorchRuntime(net)
+    (encoded,) = runtime.encode([one.source])
     for marked, (_, infill) in zip(annotate_levels(one.levels, net.config), one.levels, strict=True):
-        state = net.open(encoded, torch.tensor([0]), stack_contexts([[marked]], net.config))
+        state: Any = runtime.open([encoded], [marked])
         before = net.config.start
         for token in [*infill, net.config.end]:
-            scores.append(net.step(state, torch.tensor([before])).log_probabilities()[0, token].item())
+            state, likely, _ = log_probabilities(runtime, state, [[before]])
+            scores.append(likely[0, token].item())
             before = token
     return scores
 
@@ -137,13 +159,19 @@ class TestScores:
     def test_probabilities_sum_to_one_and_smoothing_raises_the_loss(self, extras: dict[str, object]) -> None:
         net = network(config(**extras))
         batch = make_batch([example(1), example(2)], net.config)
+        runtime = TorchRuntime(net)
+        state = runtime.open(runtime.encode([[20, 21], [22]]), [AnnotatedContext.plain([T], net.config)] * 2)
+        _, likely, _ = log_probabilities(runtime, state, [[2], [2]])
+        never = torch.tensor([net.config.pad, net.config.start, net.config.sep])  # no mask allows them
+        assert torch.isinf(likely[:, never]).all()
         with torch.inference_mode():
             encoded = net.encode(batch.source)
-            contexts = stack_contexts([[AnnotatedContext.plain([T], net.config)]] * 2, net.config)
-            state = net.open(encoded, torch.tensor([0, 1]), contexts)
-            assert torch.allclose(
-                net.step(state, torch.tensor([2, 2])).log_probabilities().exp().sum(-1), torch.ones(2), atol=1e-5
-            )
+            hidden = torch.randn(3, 1, net.config.width)
+            places = np.array([0, 1, 1])
+            opened = net.open(encoded, places, stack([AnnotatedContext.plain([T], net.config)] * 3, net.config))
+            feed = Feed(*(torch.from_numpy(array) for array in opened.plan(np.array([[2], [2], [2]]))))
+            scores = net.next_scores(opened, feed, hidden, slice(None))
+            assert torch.allclose(scores.log_probabilities().exp().sum(-1), torch.ones(3), atol=1e-5)
             assert net.loss(batch, 0.1).nll.item() == pytest.approx(net.loss(batch).nll.item())
             assert net.loss(batch, 0.1).total.item() != pytest.approx(net.loss(batch).total.item())
 
@@ -152,10 +180,12 @@ class TestScores:
         one = Example([20, 21], [([], [30, 31, 32])])
         with torch.inference_mode():
             whole = net.loss(make_batch([one], net.config)).nll.item()
-            state = net.open(net.encode(torch.tensor([[20, 21, 1]])), torch.tensor([0]), None)
+            runtime = TorchRuntime(net)
+            state: Any = runtime.open(runtime.encode([[20, 21]]), None)
             steps = 0.0
             for before, token in zip([2, 30, 31, 32], [30, 31, 32, 1], strict=True):
-                steps -= net.step(state, torch.tensor([before])).log_probabilities()[0, token].item()
+                state, likely, _ = log_probabilities(runtime, state, [[before]])
+                steps -= likely[0, token].item()
         assert whole == pytest.approx(steps, abs=1e-4)
 
     def test_too_long_is_said(self) -> None:
@@ -167,81 +197,59 @@ class TestScores:
 
 
 class TestState:
-    def rows(self, net: Network, seeds: list[int]) -> tuple[DecoderState, torch.Tensor]:
+    def rows(self, runtime: TorchRuntime, seeds: list[int]) -> Any:
         examples = [example(seed) for seed in seeds]
-        batch = make_batch(examples, net.config)
-        contexts = stack_contexts([annotate_levels(one.levels, net.config)[-1:] for one in examples], net.config)
-        state = net.open(net.encode(batch.source), torch.arange(len(seeds)), contexts)
-        return state, torch.full((len(seeds),), net.config.start)
+        contexts = [annotate_levels(one.levels, runtime.config)[-1] for one in examples]
+        return runtime.open(runtime.encode([one.source for one in examples]), contexts)
 
     @pytest.mark.parametrize("architecture", ARCHITECTURES)
     def test_rows_may_leave_return_and_join_at_any_length(self, architecture: Architecture) -> None:
-        net = network(config(architecture, **EXTRAS))
-        with torch.inference_mode():
-            state, start = self.rows(net, [1, 2, 3])
-            net.step(state, start)
-            two = net.step(state, torch.tensor([PART, PART, PART])).log_probabilities()
-            other, fresh = self.rows(net, [7, 8])
-            joined = DecoderState.join([state.select(torch.tensor([2, 0, 0])), other])
-            assert len(joined) == 5
-            mixed = net.step(joined, torch.cat([torch.tensor([30, 31, 31]), fresh])).log_probabilities()
-            kept = net.step(state, torch.tensor([31, 32, 30])).log_probabilities()
-            first = net.step(other, fresh).log_probabilities()
-        assert two.shape == (3, 60)
+        runtime = TorchRuntime(network(config(architecture, **EXTRAS)))
+
+        def begun() -> Any:
+            state, _, _ = log_probabilities(runtime, self.rows(runtime, [1, 2, 3]), [[2]] * 3)
+            state, two, _ = log_probabilities(runtime, state, [[PART]] * 3)
+            assert two.shape == (3, 60)
+            return state
+
+        kept = log_probabilities(runtime, begun(), [[31], [32], [30]])[1]
+        first = log_probabilities(runtime, self.rows(runtime, [7, 8]), [[2], [2]])[1]
+        joined = runtime.join([begun(), self.rows(runtime, [7, 8])])
+        assert len(joined) == 5
+        _, mixed, _ = log_probabilities(runtime, joined, [[30], [31], [31], [2], [2]], [2, 0, 0, 3, 4])
         assert torch.allclose(mixed[:3], kept[[2, 0, 0]], atol=1e-5)
         assert torch.allclose(mixed[3:], first, atol=1e-5)
 
     @pytest.mark.parametrize("architecture", ARCHITECTURES)
-    def test_the_start_and_the_first_token_may_be_fed_at_once(self, architecture: Architecture) -> None:
-        net = network(config(architecture, **EXTRAS))
-        with torch.inference_mode():
-            (at_once, _), (in_two, _) = (self.rows(net, [1, 2, 3]) for _ in range(2))
-            tokens = torch.tensor([PART, PART, 30])
-            likely, scores = net.begin(at_once, tokens)
-            likely_in_two, scores_in_two = begin_in_two_steps(net, in_two, tokens)
-            assert torch.allclose(likely, likely_in_two, atol=1e-5)
-            assert torch.allclose(scores.log_probabilities(), scores_in_two.log_probabilities(), atol=1e-5)
-            after, after_two = (net.step(state, torch.tensor([31, 32, PART])) for state in (at_once, in_two))
-            assert torch.allclose(after.log_probabilities(), after_two.log_probabilities(), atol=1e-5)
+    def test_several_tokens_may_be_fed_at_once(self, architecture: Architecture) -> None:
+        runtime = TorchRuntime(network(config(architecture, **EXTRAS)))
+        tokens = [[2, PART, 30], [2, PART, PART], [2, 30, 31]]
+        at_once, likely, fed = log_probabilities(runtime, self.rows(runtime, [1, 2, 3]), tokens)
+        state, one_by_one = self.rows(runtime, [1, 2, 3]), []
+        for column in range(3):
+            state, scores, _ = log_probabilities(runtime, state, [[row[column]] for row in tokens])
+            one_by_one.append(scores)
+        assert torch.allclose(likely, one_by_one[-1], atol=1e-5)
+        for column in (1, 2):
+            single = torch.stack([one_by_one[column - 1][row, tokens[row][column]] for row in range(3)])
+            assert torch.allclose(fed[:, column - 1], single, atol=1e-5)
+        after, after_one = (log_probabilities(runtime, one, [[31], [32], [PART]])[1] for one in (at_once, state))
+        assert torch.allclose(after, after_one, atol=1e-5)
 
     def test_reordering_within_a_context(self) -> None:
-        net = network(config())
-        with torch.inference_mode():
-            state, start = self.rows(net, [5])
-            state = state.select(torch.tensor([0, 0, 0]))
-            net.step(state, start.repeat(3))
-            net.step(state, torch.tensor([30, 31, 32]))
-            state.reorder(torch.tensor([2, 2, 0]))
-            scores = net.step(state, torch.tensor([40, 40, 40])).log_probabilities()
+        runtime = TorchRuntime(network(config()))
+        state, _, _ = log_probabilities(runtime, self.rows(runtime, [5]), [[2]] * 3, [0, 0, 0])
+        state, _, _ = log_probabilities(runtime, state, [[30], [31], [32]])
+        _, scores, _ = log_probabilities(runtime, state, [[40]] * 3, [2, 2, 0])
         assert torch.allclose(scores[0], scores[1])
         assert not torch.allclose(scores[0], scores[2])
 
     def test_the_cache_grows(self) -> None:
-        net = network(config())
-        with torch.inference_mode():
-            state, start = self.rows(net, [5])
-            for _ in range(35):
-                scores = net.step(state, start).log_probabilities()
-        assert torch.isfinite(scores).all()
-
-
-def test_int8_scores_are_close() -> None:
-    net = network(config(copy=True))
-    batch = make_batch([example(1)], net.config)
-    with torch.inference_mode():
-        exact, near = net.loss(batch).nll.item(), quantised(net).loss(batch).nll.item()
-    assert near != exact
-    assert near == pytest.approx(exact, rel=0.05)
-
-
-def test_int8_has_a_scale_for_each_output() -> None:
-    """Rows of quite different size each keep their precision, which one scale for the tensor would take from them."""
-    layer = torch.nn.Linear(64, 3, bias=False)
-    with torch.no_grad():
-        layer.weight.copy_(torch.linspace(-1, 1, 64) * torch.tensor([[100.0], [1.0], [0.01]]))
-    packed = quantised(torch.nn.Sequential(layer))[0].weight()  # type: ignore[index, arg-type]
-    for row, kept in zip(layer.weight.detach(), packed.dequantize(), strict=True):
-        assert (row - kept).abs().max() <= row.abs().max() / 100
+        runtime = TorchRuntime(network(config()))
+        state = self.rows(runtime, [5])
+        for _ in range(35):
+            state, scores, _ = log_probabilities(runtime, state, [[30]])
+        assert torch.isfinite(scores[:, 10:]).all()
 
 
 def test_training_learns_to_copy_a_tree() -> None:

@@ -11,13 +11,15 @@ import numpy as np
 import torch
 from safetensors.torch import save_file
 
-from syntagma.network.batch import pad_rows, stack_contexts
+from syntagma.network.batch import pad_rows
 from syntagma.network.config import ModelConfig, preset
 from syntagma.network.contexts import AnnotatedContext
 from syntagma.network.graphs.networks import build_graphs
 from syntagma.network.network import Network
 from syntagma.network.weightfile import WeightFile
+from syntagma.runtime.base import Mask
 from syntagma.runtime.onnx import OnnxRuntime
+from syntagma.runtime.torch import TorchRuntime
 
 LABELS = (5, 6, 7, 8)
 # fmt: off
@@ -62,15 +64,21 @@ def export(network: Network, folder: Path, dtype: torch.dtype = torch.float32) -
     return OnnxRuntime(folder, network.config, {n: hashlib.sha256(data).hexdigest() for n, data in graphs.items()})
 
 
-@torch.inference_mode()
 def follow(
     network: Network, source: Sequence[int], context: AnnotatedContext | None, tokens: Sequence[int]
 ) -> np.ndarray:
-    """The log-probabilities [L, V] after each of the tokens, fed one at a time to one row."""
-    encoded = network.encode(torch.tensor([[*source, network.config.end]]))
-    contexts = None if context is None else stack_contexts([[context]], network.config)
-    state = network.open(encoded, torch.tensor([0]), contexts)
-    return np.stack([network.step(state, torch.tensor([t])).log_probabilities()[0].numpy() for t in tokens])
+    """The log-probabilities [L, V] after each of the tokens, fed one at a time to one row, in torch."""
+    runtime = TorchRuntime(network)
+    state: Any = runtime.open(runtime.encode([source]), None if context is None else [context])
+    config = network.config
+    asked = np.array([(0, token) for token in range(config.outputs or config.vocabulary)])
+    mask = Mask(np.ones((1, len(config.controls)), np.bool_), [None], asked=asked)
+    rows = []
+    for token in tokens:
+        step = runtime.step(state, np.zeros(1, np.int64), np.array([[token]]), mask, 1)
+        rows.append(step.asked)
+        state = step.state
+    return np.stack(rows)
 
 
 def contexts_of(config: ModelConfig) -> list[AnnotatedContext]:

@@ -18,7 +18,7 @@ def test_every_engine_has_its_rows(tmp_path: Path) -> None:
     pytest.importorskip("ctranslate2")
     subwords = Subwords.train([split(text).words for text in TEXTS * 3], size=300)
     about = {"search": {"max_depth": 4, "max_tokens": 10, "score": "mean"}}
-    for name, architecture in (("guided", "extra-encoder"), ("seq2seq", "seq2seq"), ("concat", "concat")):
+    for name, architecture in (("guided", "extra-encoder"), ("seq2seq", "seq2seq")):
         network = random_model(subwords, 4, architecture, norm="post")  # type: ignore[arg-type]
         save_pretrained(tmp_path / name, network, subwords, "", about=about)
     (tmp_path / "sources.txt").write_text("\n".join(TEXTS))
@@ -32,8 +32,6 @@ def test_every_engine_has_its_rows(tmp_path: Path) -> None:
     here, spread = ({r.peer: r.peers for r in rows if r.what == f"{w}: tokens an output"} for w in layouts)
     del here["guided int8"], spread["guided int8"]  # rounded to the batch
     assert here == pytest.approx(spread)  # whoever writes them, the outputs are the same
-    equal = [row for row in rows if row.what.endswith("equal texts") and row.peer == "CTranslate2 float32"]
-    assert [(row.ours, row.peers) for row in equal] == [(len(TEXTS), len(TEXTS))]
     tokens = {row.peer: row.peers for row in rows if row.unit == "tokens"}
     assert tokens["Hugging Face"] == pytest.approx(tokens["CTranslate2 float32"], abs=1.5)
 

@@ -3,14 +3,19 @@ from __future__ import annotations
 import json
 import xml.etree.ElementTree as ElementTree
 from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from search_models import TEXTS, random_generator, random_model
 from syntagma.errors import ConfigError
+from syntagma.network.storage import save_pretrained
+from syntagma.runtime.torch import TorchRuntime
 from syntagma.search import Generator
 from syntagma.search.explain import explain
 from syntagma.text import Subwords, split
+from syntagma.tree import Tree
 
 SUBWORDS = Subwords.train([split(text).words for text in TEXTS * 3], size=300)
 
@@ -53,4 +58,46 @@ def test_the_page_is_self_contained_and_escapes() -> None:
 
 def test_a_baseline_cannot_be_explained() -> None:
     with pytest.raises(ConfigError, match="no structure"):
-        explain(Generator(random_model(SUBWORDS, 1, "seq2seq"), SUBWORDS), "x")
+        explain(Generator(TorchRuntime(random_model(SUBWORDS, 1, "seq2seq")), SUBWORDS), "x")
+
+
+def test_the_search_runs_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`--explain` prints what the explained search found, and asks the network for nothing more."""
+    from syntagma.cli.generate import generate
+
+    save_pretrained(tmp_path / "model", random_model(SUBWORDS, 4), SUBWORDS, "# Random\n")
+    steps = []
+    step = TorchRuntime.step
+
+    def counted(self: TorchRuntime, *given: Any) -> Any:
+        steps.append(len(given[1]))
+        return step(self, *given)
+
+    monkeypatch.setattr(TorchRuntime, "step", counted)
+    asked: dict[str, Any] = {"model": str(tmp_path / "model"), "max_depth": 4, "beam": 2}
+    generate([TEXTS[0]], **asked)
+    plain, first = len(steps), capsys.readouterr().out
+    generate([TEXTS[0]], explain=tmp_path / "why.html", **asked)
+    assert len(steps) == 2 * plain
+    assert capsys.readouterr().out == first
+    assert "<h2>Level by level</h2>" in (tmp_path / "why.html").read_text()
+
+
+def test_the_parser_of_exemplars_is_loaded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    from syntagma.search import generator as module
+
+    loaded = []
+
+    class OneTree:
+        def parse(self, texts: list[list[str]]) -> list[Tree]:
+            return [Tree.read("(TOP (S (NP I) (VP nod)))")]
+
+    monkeypatch.setattr("syntagma.parse.load_parser", lambda name: loaded.append(name) or OneTree())
+    module._parser.cache_clear()
+    model = random_generator(SUBWORDS)
+    for _ in range(3):
+        assert str(model.steering(exemplar="I nod.").template) == "(S (NP) (VP))"
+    assert loaded == ["neural"]
+    module._parser.cache_clear()

@@ -5,6 +5,7 @@ import random
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -15,14 +16,17 @@ from syntagma.convert.authors import convert
 from syntagma.errors import ConfigError, LabelError, SyntagmaError
 from syntagma.hub import bundled
 from syntagma.levels import MalformedInfill, expand, read_tokens, show
-from syntagma.network.batch import Example, make_batch, stack_contexts
+from syntagma.network.batch import Example, make_batch
 from syntagma.network.config import Architecture
 from syntagma.network.contexts import AnnotatedContext
 from syntagma.network.network import Network
+from syntagma.runtime.base import Mask
+from syntagma.runtime.torch import TorchRuntime
 from syntagma.search import Generator, Output, SearchOptions, Steering
-from syntagma.search.beam import Candidate, Hypothesis, Sentence
-from syntagma.search.engine import Engine
-from syntagma.search.grammar import BracketPlace, May, Place
+from syntagma.search.constraints.grammar import END, LABELS, PART, WORDS, BracketState, InfillState, TokenKind
+from syntagma.search.hypothesis import Hypothesis, Infill
+from syntagma.search.request import SearchRequest
+from syntagma.search.selection import diverse
 from syntagma.template import Template, TemplateError
 from syntagma.text import Subwords, split
 from syntagma.tree import Tree
@@ -54,17 +58,17 @@ class Work(NamedTuple):
 def work_of(shared: Path, **options: Any) -> Work:
     generator = authors_generator(shared / "reference", **{"beam": 4, "score": "sum"} | options)
     sources = (shared / "reference" / "toy.src").read_text().splitlines()[:4]
-    engine = Engine(generator.network, generator.grammar)
-    sentences = [generator.sentence(n, text, Steering(), generator.defaults) for n, text in enumerate(sources)]
-    done = sorted(engine.run(sentences), key=lambda sentence: sentence.number)
+    scheduler = generator.scheduler()
+    requests = [generator.request(n, text, Steering(), generator.defaults) for n, text in enumerate(sources)]
+    done = sorted(scheduler.run(requests), key=lambda request: request.number)
     beams = [[(list(found.context.ids), round(found.score, 4)) for found in one.beam] for one in done]
-    return Work(engine.row_steps, beams)
+    return Work(scheduler.row_steps, beams)
 
 
 def search(generator: Generator, text: str, **options: Any) -> list[Hypothesis]:
     """The final beam."""
-    sentence = generator.sentence(0, text, Steering(), generator.defaults.changed(options))
-    (done,) = Engine(generator.network, generator.grammar).run([sentence])
+    request = generator.request(0, text, Steering(), generator.defaults.changed(options))
+    (done,) = generator.scheduler().run([request])
     return done.beam
 
 
@@ -86,7 +90,7 @@ class TestWellFormed:
         for seed in range(6):
             network = random_model(SUBWORDS, seed, architecture, copy=bool(seed % 2), slots=True, history=True)
             options = SearchOptions.from_dict({"beam": 1 + seed % 3, "score": score, "max_depth": 4, "max_tokens": 12})
-            for found in Generator(network, SUBWORDS, options).stream(TEXTS):
+            for found in Generator(TorchRuntime(network), SUBWORDS, options).stream(TEXTS):
                 assert isinstance(found, list)
                 assert 1 <= len(found) <= options.beam
                 for output in found:
@@ -98,18 +102,18 @@ class TestWellFormed:
         config = network.config
         words = [at for at in range(SUBWORDS.size) if SUBWORDS.is_word(at)]
         options = SearchOptions(beam=1, max_tokens=20, max_depth=1)
-        sentences = []
+        requests = []
         for number in range(2000):
             labels = chance.choices(config.labels[1:], k=chance.randint(1, 5))
             context = labels + chance.choices(words, k=chance.randint(0, 6))
             chance.shuffle(context)
             start = Hypothesis(AnnotatedContext.plain(context, config), 0.0, chance.choice([0, 1]))
-            sentences.append(Sentence(number, tuple(chance.choices(words, k=4)), options, config, start))
-        engine = Engine(network, Generator(network, SUBWORDS).grammar, batch=400)
+            requests.append(SearchRequest(number, tuple(chance.choices(words, k=4)), options, config, start))
+        scheduler = Generator(TorchRuntime(network), SUBWORDS).scheduler(batch=400)
         open_labels = set(config.labels)
         done = 0
-        for sentence in engine.run(sentences):
-            for first, second in zip(sentence.beam[0].history(), sentence.beam[0].history()[1:], strict=False):
+        for request in scheduler.run(requests):
+            for first, second in zip(request.beam[0].history(), request.beam[0].history()[1:], strict=False):
                 parts = sum(token in open_labels for token in first.context.ids)
                 grown = expand(first.context.ids, second.infill, lambda token: token in open_labels, config.part)
                 assert not isinstance(grown, MalformedInfill)
@@ -122,55 +126,87 @@ class TestWellFormed:
 
     @given(st.integers(2, 40), st.randoms())
     def test_brackets_always_close_within_their_tokens(self, tokens: int, chance: random.Random) -> None:
-        place = BracketPlace(0, True, tokens)
+        state = BracketState(0, True, tokens)
         written = 0
         while True:
-            kind = chance.choice([kind for kind in May if kind & place.may])
+            kind = chance.choice([int(kind) for kind in TokenKind if kind & state.kinds])
             written += 1
-            if kind is May.END:
+            if kind == END:
                 break
-            place = place.after(kind)
-            assert place.open_brackets >= 0
-        assert place.open_brackets == 0
+            state = state.after(kind)
+            assert state.open_brackets >= 0
+        assert state.open_brackets == 0
         assert written <= tokens
 
     @given(st.integers(1, 6), st.integers(1, 40), st.booleans(), st.randoms())
     def test_the_grammar_always_ends_within_its_tokens(
         self, parts: int, tokens: int, labels: bool, chance: random.Random
     ) -> None:
-        place = Place.start(parts, tokens, labels)
+        state = InfillState.start(parts, tokens, labels)
         written = 0
         while True:
-            may = place.may
-            kind = chance.choice([kind for kind in type(may) if kind & may])
+            kind = chance.choice([int(kind) for kind in TokenKind if kind & state.kinds])
             written += 1
-            if kind.name == "END":
+            if kind == END:
                 break
-            place = place.after(kind)
-        assert place.parts_left == 0
+            state = state.after(kind)
+        assert state.parts_left == 0
         assert written <= max(tokens, 2 * parts + 1)
 
 
 def test_what_is_finished_leaves_at_once() -> None:
     """Others go on, and their next depth is not waited for."""
     generator = random_generator(SUBWORDS, beam=2)
-    engine = Engine(generator.network, generator.grammar)
+    scheduler = generator.scheduler()
     brief = generator.defaults.changed({"max_tokens": 3})
-    sentences = [
-        generator.sentence(number, TEXTS[0], Steering(), generator.defaults if number else brief) for number in range(9)
+    requests = [
+        generator.request(number, TEXTS[0], Steering(), generator.defaults if number else brief) for number in range(9)
     ]
-    sentences[0].levels = 1  # over after its first depth, which the others take longer for
-    engine.enter(sentences)
-    while not sentences[0].jobs or any(job.grown is None for job in sentences[0].jobs):
-        assert not engine.turn()
-    assert all(job.grown is None for sentence in sentences[1:] for job in sentence.jobs)
-    assert engine.turn() == sentences[:1]
+    requests[0].levels = 1  # over after its first depth, which the others take longer for
+    scheduler.add(requests)
+    while not requests[0].tasks or any(task.grown is None for task in requests[0].tasks):
+        assert not scheduler.step()
+    assert all(task.grown is None for request in requests[1:] for task in request.tasks)
+    assert scheduler.step() == requests[:1]
+
+
+def allowed_ids(generator: Generator, state: InfillState, tokens: tuple[int, ...]) -> list[int]:
+    """What the grammar of infills lets follow, and what keeps characters whole, spelled out."""
+    config, found = generator.config, []
+    written = b"".join(SUBWORDS.piece(token) for token in tokens)
+    half = written.decode("utf-8", errors="ignore").encode() != written
+    for token in range(config.vocabulary):
+        piece = SUBWORDS.piece(token)
+        if SUBWORDS.is_word(token):
+            whole = b"".join(SUBWORDS.piece(one) for one in (*tokens, token))
+            text = any(not _has_error(whole + rest) for rest in RESTS)
+            found += [token] if (state.kinds & WORDS or half) and text else []
+        elif half or piece:
+            continue
+        elif token in config.labels[1:]:
+            found += [token] if state.kinds & LABELS else []
+        elif token in (config.part, config.end):
+            found += [token] if state.kinds & (PART if token == config.part else END) else []
+    return found
+
+
+RESTS = [b"", b"\x80", b"\xa0", b"\x90", b"\x80\x80", b"\xa0\x80", b"\x90\x80", b"\x80\x80\x80", b"\x90\x80\x80"]
+"""What makes any beginning of a character a whole one."""
+
+
+def _has_error(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return True
+    return False
 
 
 def plain_search(generator: Generator, text: str, options: SearchOptions) -> list[tuple[list[int], float]]:
     """Algorithms 1 and 2 as the paper writes them: one context at a time, nothing shared, nothing pruned."""
-    network, config = generator.network, generator.network.config
-    encoded = network.encode(torch.tensor([[*generator.vocabulary.encode(text), config.end]]))
+    runtime, config = generator.runtime, generator.config
+    (encoded,) = runtime.encode([generator.vocabulary.encode(text)])
+    everything = Mask(np.ones((1, len(config.controls)), np.bool_), [None])
     beam = [(0.0, AnnotatedContext.plain([config.labels[0]], config))]
     for depth in range(1, options.max_depth + 1):
         pool = {}
@@ -181,27 +217,22 @@ def plain_search(generator: Generator, text: str, options: SearchOptions) -> lis
                     (score, context), pool.get(tuple(context.ids), (score, context)), key=lambda p: p[0]
                 )
                 continue
-            inner = [(0.0, (), Place.start(parts, options.max_tokens, depth < options.max_depth))]
+            first = InfillState.start(parts, options.max_tokens, depth < options.max_depth)
+            inner: list[tuple[float, tuple[int, ...], InfillState]] = [(0.0, (), first)]
             while any(not tokens or tokens[-1] != config.end for _, tokens, _ in inner):
                 ways = []
-                for value, tokens, place in inner:
+                for value, tokens, state in inner:
                     if tokens and tokens[-1] == config.end:
-                        ways.append((value, tokens, place))
+                        ways.append((value, tokens, state))
                         continue
-                    state = network.open(encoded, torch.tensor([0]), stack_contexts([[context]], config))
-                    for token in (config.start, *tokens):
-                        scores = network.step(state, torch.tensor([token])).log_probabilities()
-                    generator.grammar.restrict(scores, [place], [None])
-                    scores = scores[0]
-                    for token in scores.topk(options.beam + 1).indices.tolist():
-                        if scores[token] > float("-inf"):
-                            ways.append(
-                                (
-                                    value + scores[token].item(),
-                                    (*tokens, token),
-                                    place.after(generator.grammar.kind(token)),
-                                )
-                            )
+                    opened = runtime.open([encoded], [context])
+                    fed = np.array([[config.start, *tokens]])
+                    step = runtime.step(opened, np.array([0]), fed, everything, config.vocabulary)
+                    scores = dict(zip(step.tokens[0].tolist(), step.scores[0].tolist(), strict=True))
+                    ids = sorted(allowed_ids(generator, state, tokens), key=lambda token: -scores[token])
+                    for token in ids[: options.beam + 1]:
+                        kind = generator.grammar.kind(token)
+                        ways.append((value + scores[token], (*tokens, token), state.after(kind)))
                 inner = sorted(ways, key=lambda way: -way[0])[: options.beam]
             for value, tokens, _ in inner:
                 grown = context.expand(tokens[:-1], depth + 1, config)
@@ -216,23 +247,25 @@ def plain_search(generator: Generator, text: str, options: SearchOptions) -> lis
 def authors_generator(reference: Path, **options: Any) -> Generator:
     """The authors' small checkpoint, which knows ten sentences by heart."""
     files = (reference / name for name in ("tiny_checkpoint.pt", "tiny_dict.txt", "tiny_bpe.codes"))
-    return Generator(*convert(*files), SearchOptions.from_dict(options))
+    network, vocabulary = convert(*files)
+    return Generator(TorchRuntime(network), vocabulary, SearchOptions.from_dict(options))
 
 
 class TestAlgorithm:
     @pytest.mark.parametrize("others", [[], [-1.0]])
-    def test_novel_leaves_out_the_source_where_there_is_something_else(self, others: list[float]) -> None:
+    def test_copies_are_left_out_where_there_is_something_else(self, others: list[float]) -> None:
         generator = random_generator(SUBWORDS, 5)
-        for novel in (False, True):
-            options = generator.defaults.changed({"novel": novel})
-            sentence = generator.sentence(0, TEXTS[0], Steering(), options)
-            (job,) = sentence.next_jobs()
-            part, other = sentence.config.part, SUBWORDS.encode(TEXTS[1])
-            found = [Candidate((part, *sentence.source), -0.1)] + [Candidate((part, *other), score) for score in others]
-            assert sentence.complete(job, found)
-            assert not sentence.next_jobs()
-            texts = [SUBWORDS.decode(hypothesis.context.ids) for hypothesis in sentence.beam]
-            assert texts == ([TEXTS[1]] if novel and others else [TEXTS[0]] + [TEXTS[1]] * len(others))
+        for forbid_copy in (False, True):
+            options = generator.defaults.changed({"forbid_copy": forbid_copy})
+            request = generator.request(0, TEXTS[0], Steering(), options)
+            (task,) = request.next_tasks()
+            part, other = request.config.part, SUBWORDS.encode(TEXTS[1])
+            found = [Infill((part, *request.source), -0.1, -0.1)]
+            found += [Infill((part, *other), score, score) for score in others]
+            assert request.complete(task, found)
+            assert not request.next_tasks()
+            texts = [SUBWORDS.decode(hypothesis.context.ids) for hypothesis in request.beam]
+            assert texts == ([TEXTS[1]] if forbid_copy and others else [TEXTS[0]] + [TEXTS[1]] * len(others))
 
     def test_greedy_traces_equal_the_authors(self, shared: Path) -> None:
         reference = shared / "reference"
@@ -291,7 +324,7 @@ class TestAlgorithm:
 
     @pytest.mark.parametrize("architecture", ["extra-encoder", "seq2seq"])
     @pytest.mark.parametrize("score", ["sum", "mean"])
-    def test_joint_rank_orders_what_the_search_found(self, architecture: Architecture, score: str) -> None:
+    def test_joint_reranking_orders_what_the_search_found(self, architecture: Architecture, score: str) -> None:
         """By the log-probability of all tokens, which the network gives for the whole trace, for each subword."""
         orders = []
         for seed in range(4):
@@ -299,9 +332,9 @@ class TestAlgorithm:
             with torch.no_grad():  # so that texts grow several levels, and to different lengths
                 network.embedding.weight[[network.config.end, *network.config.labels[1:]]] *= 3.0
             options = SearchOptions.from_dict({"beam": 6, "max_depth": 4, "max_tokens": 12, "score": score})
-            generator = Generator(network, SUBWORDS, options)
+            generator = Generator(TorchRuntime(network), SUBWORDS, options)
             plain = search(generator, TEXTS[0])
-            joint = search(generator, TEXTS[0], rank="joint")
+            joint = search(generator, TEXTS[0], rerank="joint")
             assert sorted(one.context.ids for one in plain) == sorted(one.context.ids for one in joint)
             means = [whole_score(network, TEXTS[0], one) / len(one.context.ids) for one in joint]
             assert means == pytest.approx(sorted(means, reverse=True), abs=1e-5)
@@ -309,7 +342,7 @@ class TestAlgorithm:
         assert not (architecture == "extra-encoder" and all(orders))
 
     @pytest.mark.parametrize("architecture", ["extra-encoder", "extra-attention", "concat"])
-    def test_a_second_opinion_orders_what_the_search_found(self, architecture: Architecture) -> None:
+    def test_seq2seq_reranking_orders_what_the_search_found(self, architecture: Architecture) -> None:
         """By the mean of the joint log-probability and of the text written in one go, whatever else is searched."""
         moved = 0
         for seed in range(4):
@@ -317,9 +350,9 @@ class TestAlgorithm:
             with torch.no_grad():
                 network.embedding.weight[[network.config.end, *network.config.labels[1:]]] *= 3.0
             options = SearchOptions.from_dict({"beam": 6, "max_depth": 4, "max_tokens": 12})
-            generator = Generator(network, SUBWORDS, options)
-            joint = search(generator, TEXTS[0], rank="joint")
-            found = search(generator, TEXTS[0], rank="whole")
+            generator = Generator(TorchRuntime(network), SUBWORDS, options)
+            joint = search(generator, TEXTS[0], rerank="joint")
+            found = search(generator, TEXTS[0], rerank="seq2seq")
             assert sorted(one.context.ids for one in joint) == sorted(one.context.ids for one in found)
             source, ends = SUBWORDS.encode(TEXTS[0]), (network.config.end,)
             worth = []
@@ -329,12 +362,12 @@ class TestAlgorithm:
                 worth.append((whole_score(network, TEXTS[0], one) + opinion) / len(one.context.ids))
             assert worth == pytest.approx(sorted(worth, reverse=True), abs=1e-5)
             moved += [one.context.ids for one in joint] != [one.context.ids for one in found]
-            together = list(generator.stream(TEXTS, options=options.changed({"rank": "whole"})))
-            assert [one.text for one in together[0]] == [one.text for one in generator(TEXTS[0], rank="whole")]  # type: ignore[union-attr]
+            together = list(generator.stream(TEXTS, options=options.changed({"rerank": "seq2seq"})))
+            assert [one.text for one in together[0]] == [one.text for one in generator(TEXTS[0], rerank="seq2seq")]  # type: ignore[union-attr]
         assert moved
 
     @pytest.mark.parametrize("architecture", ["extra-encoder", "seq2seq"])
-    def test_the_way_back_counts(self, architecture: Architecture) -> None:
+    def test_the_noisy_channel_counts(self, architecture: Architecture) -> None:
         """How likely the source is, written in one go from each text, for each of its subwords."""
         moved = 0
         for seed in range(4):
@@ -342,9 +375,9 @@ class TestAlgorithm:
             network = random_model(SUBWORDS, seed, architecture, whole=guided)
             with torch.no_grad():
                 network.embedding.weight[[network.config.end, *network.config.labels[1:]]] *= 3.0
-            options = SearchOptions.from_dict({"beam": 6, "max_depth": 4, "max_tokens": 12, "rank": "joint"})
-            generator = Generator(network, SUBWORDS, options)
-            joint, found = search(generator, TEXTS[0]), search(generator, TEXTS[0], back=5.0)
+            options = SearchOptions.from_dict({"beam": 6, "max_depth": 4, "max_tokens": 12, "rerank": "joint"})
+            generator = Generator(TorchRuntime(network), SUBWORDS, options)
+            joint, found = search(generator, TEXTS[0]), search(generator, TEXTS[0], channel_weight=5.0)
             assert sorted(one.context.ids for one in joint) == sorted(one.context.ids for one in found)
             source, empty = SUBWORDS.encode(TEXTS[0]), (network.config.end,) if guided else ()
             worth = []
@@ -356,25 +389,29 @@ class TestAlgorithm:
             moved += [one.context.ids for one in joint] != [one.context.ids for one in found]
         assert moved
 
-    def test_a_model_that_never_wrote_whole_texts_has_no_second_opinion(self) -> None:
-        for wish in ({"rank": "whole"}, {"rank": "joint", "back": 1.0}):
+    def test_a_model_that_never_wrote_whole_texts_is_refused_at_once(self) -> None:
+        for wish in ({"rerank": "seq2seq"}, {"rerank": "joint", "channel_weight": 1.0}):
             for architecture in ("extra-encoder", "linearised"):
-                generator = Generator(random_model(SUBWORDS, 1, architecture), SUBWORDS)
-                with pytest.raises(ConfigError, match="has not learnt to write whole texts; use rank=joint without"):
+                generator = Generator(TorchRuntime(random_model(SUBWORDS, 1, architecture)), SUBWORDS)
+                with pytest.raises(ConfigError, match="has not learnt to write whole texts; use rerank=joint without"):
                     generator(TEXTS[0], **wish)
-        with pytest.raises(ConfigError, match="'back' cannot be -1; give a number over 0"):
-            SearchOptions(back=-1)
+        with pytest.raises(ConfigError, match="'channel_weight' cannot be -1; give a number over 0"):
+            SearchOptions(channel_weight=-1)
 
-    def test_an_order_by_score_is_by_the_score_alone(self) -> None:
-        generator = Generator(random_model(SUBWORDS, 2), SUBWORDS, SearchOptions(beam=4, max_depth=4, max_tokens=12))
-        assert [one.text for one in generator(TEXTS[0], back=5.0)] == [one.text for one in generator(TEXTS[0])]
+    def test_without_a_reranker_the_score_alone_decides(self) -> None:
+        generator = Generator(
+            TorchRuntime(random_model(SUBWORDS, 2)), SUBWORDS, SearchOptions(beam=4, max_depth=4, max_tokens=12)
+        )
+        assert [one.text for one in generator(TEXTS[0], channel_weight=5.0)] == [
+            one.text for one in generator(TEXTS[0])
+        ]
 
     def test_baselines_search_too(self) -> None:
         for architecture in ("seq2seq", "linearised"):
             network = random_model(SUBWORDS, 1, architecture)
             for score in ("sum", "mean"):
                 options = SearchOptions.from_dict({"beam": 3, "max_tokens": 10, "score": score})
-                found = Generator(network, SUBWORDS, options)(TEXTS[0])
+                found = Generator(TorchRuntime(network), SUBWORDS, options)(TEXTS[0])
                 assert len(found) == 3
                 for output in found:
                     assert (output.tree is None) == (architecture == "seq2seq")
@@ -461,7 +498,7 @@ class TestSteering:
                 generator(TEXTS[0], **wish)
         with pytest.raises(SyntagmaError, match="the model reads 511"):
             generator("apple " * 600)
-        baseline = Generator(random_model(SUBWORDS, 1, "seq2seq"), SUBWORDS)
+        baseline = Generator(TorchRuntime(random_model(SUBWORDS, 1, "seq2seq")), SUBWORDS)
         with pytest.raises(ConfigError, match="cannot be steered"):
             baseline(TEXTS[0], start="<NP>")
 
@@ -471,7 +508,7 @@ class TestSteering:
             with torch.no_grad():  # a taste for labels, so that contexts would grow without end
                 for label in SUBWORDS.labels:
                     network.embedding.weight[SUBWORDS.label_id(label)] *= 8
-            generator = Generator(network, SUBWORDS, SearchOptions(beam=1, max_depth=8, max_tokens=20))
+            generator = Generator(TorchRuntime(network), SUBWORDS, SearchOptions(beam=1, max_depth=8, max_tokens=20))
             for found in generator.stream(["I", "an apple"]):
                 assert isinstance(found, list), found
                 for output in found:
@@ -486,7 +523,7 @@ class TestSteering:
         assert isinstance(last, list)
 
 
-class TestWishes:
+class TestLexicalConstraint:
     def test_forbidden_words_are_never_written(self) -> None:
         for seed in range(4):
             generator = random_generator(SUBWORDS, seed, beam=3)
@@ -519,15 +556,14 @@ class TestDiversity:
         rows = {(40, 41, 42): -1.0, (40, 41, 43): -1.1, (50, 51, 52): -1.5, (40, 50, 60): -1.6}
         ranked = [Hypothesis(AnnotatedContext.plain(ids, config), score, 2) for ids, score in rows.items()]
         kept = {}
-        for diversity, groups in ((0.0, 0), (1.0, 0), (1.0, 1)):
-            options = SearchOptions(beam=2, diversity=diversity, groups=groups)
-            sentence = Sentence(0, (), options, config, ranked[0])
-            kept[diversity, groups] = [tuple(hypothesis.context.ids) for hypothesis in sentence._keep(list(ranked))]
+        for penalty, groups in ((0.0, 0), (1.0, 0), (1.0, 1)):
+            options = SearchOptions(beam=2, diversity_penalty=penalty, num_beam_groups=groups)
+            kept[penalty, groups] = [tuple(hypothesis.context.ids) for hypothesis in diverse(ranked, options)]
         assert kept[0.0, 0] == kept[1.0, 1] == [(40, 41, 42), (40, 41, 43)]
         assert kept[1.0, 0] == [(40, 41, 42), (50, 51, 52)]
 
     def test_a_penalised_search_is_still_well_formed(self) -> None:
-        for output in random_generator(SUBWORDS, 2, beam=4, diversity=1.0, groups=2)(TEXTS[0]):
+        for output in random_generator(SUBWORDS, 2, beam=4, diversity_penalty=1.0, num_beam_groups=2)(TEXTS[0]):
             check(output)
 
     def test_samples_differ_by_seed_and_not_by_batch(self) -> None:
@@ -574,7 +610,7 @@ class TestGrowth:
         growth = generator.grow(TEXTS[0], steering=generator.steering(start="<NP> ate <NP> ."))
         growth.pin(0, 2, "an <NP> apple")
         growth.step()
-        assert all("ate an <NP> apple ." in sprout.context for sprout in growth.beam)
+        assert all("ate an <NP> apple ." in entry.context for entry in growth.beam)
         for output in growth.finish():
             check(output)
             assert output.trace[0].edited

@@ -19,7 +19,7 @@ from syntagma.network.storage import save_pretrained
 def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("models") / "tiny"
     about = {"search": {"max_depth": 4, "max_tokens": 10, "beam": 2}, "task": "paraphrase"}
-    save_pretrained(folder, growing_generator().network, SUBWORDS, "# Random\n", about=about)
+    save_pretrained(folder, growing_generator().runtime.network, SUBWORDS, "# Random\n", about=about)
     return folder
 
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from serve_models import growing_generator
 from syntagma.errors import SyntagmaError
 from syntagma.search import Steering
-from syntagma.search.beam import Hypothesis
+from syntagma.search.hypothesis import Hypothesis
 from syntagma.serve.states import StateError, read_state, write_state
 
 schemathesis = pytest.importorskip("schemathesis")
@@ -31,9 +31,9 @@ from schemathesis.specs.openapi.checks import (  # noqa: E402
 
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 GENERATOR = growing_generator()
-CONFIG = GENERATOR.network.config
+CONFIG = GENERATOR.config
 TEXT = "He can't have made a mistake."
-SENTENCE = GENERATOR.sentence(0, TEXT, Steering(), GENERATOR.defaults)
+REQUEST = GENERATOR.request(0, TEXT, Steering(), GENERATOR.defaults)
 
 
 OPERATIONS = [
@@ -66,7 +66,7 @@ def test_no_request_makes_the_service_fail(server: Callable[..., Any], tmp_path:
 @given(st.text(max_size=60) | st.text(string.ascii_letters + string.digits + "-_", max_size=200))
 def test_no_text_is_taken_for_a_state(text: str) -> None:
     with pytest.raises(StateError):
-        read_state(text, "tiny", SENTENCE)
+        read_state(text, "tiny", REQUEST)
 
 
 def grown() -> Hypothesis:
@@ -88,7 +88,7 @@ def test_states_with_changed_values_are_read_or_refused(data: st.DataObject) -> 
         place = place[at]
     changed = base64.urlsafe_b64encode(zlib.compress(json.dumps(values).encode())).decode()
     try:
-        found = read_state(changed, "tiny", SENTENCE)
+        found = read_state(changed, "tiny", REQUEST)
     except SyntagmaError:
         return
     for one in found.history():
@@ -97,11 +97,11 @@ def test_states_with_changed_values_are_read_or_refused(data: st.DataObject) -> 
 
 def test_a_state_comes_back_as_it_was() -> None:
     before = grown()
-    after = read_state(write_state(before, "tiny"), "tiny", SENTENCE)
+    after = read_state(write_state(before, "tiny"), "tiny", REQUEST)
     for one, other in zip(before.history(), after.history(), strict=True):
         assert one.context == other.context
         assert (one.score, one.depth, one.infill, one.infill_score) == (
             other.score, other.depth, other.infill, other.infill_score,
         )  # fmt: skip
     with pytest.raises(StateError, match="another model"):
-        read_state(write_state(before, "tiny"), "other", SENTENCE)
+        read_state(write_state(before, "tiny"), "other", REQUEST)

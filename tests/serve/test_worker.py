@@ -10,15 +10,15 @@ from search_models import TEXTS
 from serve_models import growing_generator
 from syntagma.errors import ConfigError
 from syntagma.search import Steering
-from syntagma.search.beam import Sentence
+from syntagma.search.request import SearchRequest
 from syntagma.serve.worker import Busy, SearchFailed, Worker
 
 GENERATOR = growing_generator()
 SOURCES = [*TEXTS, "an apple", "I didn't", "He can't have an apple, didn't he?", "<NP>", "a mistake"]
 
 
-def sentence(text: str, number: int = 0, beam: int = 3) -> Sentence:
-    return GENERATOR.sentence(number, text, Steering(), GENERATOR.defaults.changed({"beam": beam}))
+def request(text: str, number: int = 0, beam: int = 3) -> SearchRequest:
+    return GENERATOR.request(number, text, Steering(), GENERATOR.defaults.changed({"beam": beam}))
 
 
 async def until(what: Callable[[], bool]) -> None:
@@ -28,14 +28,14 @@ async def until(what: Callable[[], bool]) -> None:
 
 
 def gated(worker: Worker) -> threading.Event:
-    """Let the worker turn its engine only while the gate is open."""
-    gate, turn = threading.Event(), worker._engine.turn
+    """Let the worker step its scheduler only while the gate is open."""
+    gate, step = threading.Event(), worker._scheduler.step
 
-    def wait_and_turn() -> list[Sentence]:
+    def wait_and_step() -> list[SearchRequest]:
         gate.wait(30)
-        return turn()
+        return step()
 
-    worker._engine.turn = wait_and_turn  # type: ignore[method-assign]
+    worker._scheduler.step = wait_and_step  # type: ignore[method-assign]
     return gate
 
 
@@ -44,11 +44,11 @@ def test_answers_are_those_of_each_text_alone(batch: int) -> None:
     async def ask() -> list[list[str]]:
         worker = Worker(GENERATOR, batch=batch)
         worker.start()
-        asked = [sentence(text, beam=1 + at % 4) for at, text in enumerate(SOURCES)]
+        asked = [request(text, beam=1 + at % 4) for at, text in enumerate(SOURCES)]
         found = await asyncio.gather(*(worker.search([one]) for one in asked))
         worker.stop()
         assert (worker.finished, worker.alive, worker.waiting) == (len(SOURCES), 0, 0)
-        outputs = [GENERATOR.outputs(done, Steering()) for (done,) in found if isinstance(done, Sentence)]
+        outputs = [GENERATOR.outputs(done, Steering()) for (done,) in found if isinstance(done, SearchRequest)]
         return [[output.text for output in some] for some in outputs if isinstance(some, list)]
 
     alone = [[output.text for output in GENERATOR(text, beam=1 + at % 4)] for at, text in enumerate(SOURCES)]
@@ -60,18 +60,18 @@ def test_who_leaves_frees_the_place() -> None:
         worker = Worker(GENERATOR, batch=1)
         gate = gated(worker)
         worker.start()
-        inside = asyncio.create_task(worker.search([sentence(TEXTS[0])]))
+        inside = asyncio.create_task(worker.search([request(TEXTS[0])]))
         await until(lambda: worker.alive == 1)
-        queued = asyncio.create_task(worker.search([sentence(TEXTS[1])]))
+        queued = asyncio.create_task(worker.search([request(TEXTS[1])]))
         await until(lambda: worker.waiting == 1)
         for task in (inside, queued):
             task.cancel()
         await asyncio.gather(inside, queued, return_exceptions=True)
         assert worker.waiting == 0
-        last = asyncio.create_task(worker.search([sentence(TEXTS[2])]))
+        last = asyncio.create_task(worker.search([request(TEXTS[2])]))
         gate.set()
         (done,) = await last
-        assert isinstance(done, Sentence)
+        assert isinstance(done, SearchRequest)
         assert (worker.finished, worker.withdrawn, worker.alive) == (1, 2, 0)
         worker.stop()
 
@@ -83,19 +83,19 @@ def test_a_full_queue_refuses_at_once_and_a_stop_finishes_what_was_begun() -> No
         worker = Worker(GENERATOR, batch=1, queue=1)
         gate = gated(worker)
         worker.start()
-        inside = asyncio.create_task(worker.search([sentence(TEXTS[0])]))
+        inside = asyncio.create_task(worker.search([request(TEXTS[0])]))
         await until(lambda: worker.alive == 1)
-        queued = asyncio.create_task(worker.search([sentence(text) for text in TEXTS]))
+        queued = asyncio.create_task(worker.search([request(text) for text in TEXTS]))
         await until(lambda: worker.waiting == 3)
         with pytest.raises(Busy, match="too many"):
-            await worker.search([sentence(TEXTS[2])])
+            await worker.search([request(TEXTS[2])])
         stopping = asyncio.create_task(asyncio.to_thread(worker.stop))
         await until(lambda: worker._stopping)
         with pytest.raises(Busy, match="stopping"):
-            await worker.search([sentence(TEXTS[2])])
+            await worker.search([request(TEXTS[2])])
         gate.set()
         await stopping
-        assert all(isinstance(done, Sentence) for done in [*(await inside), *(await queued)])
+        assert all(isinstance(done, SearchRequest) for done in [*(await inside), *(await queued)])
 
     asyncio.run(ask())
 
@@ -108,10 +108,10 @@ def test_who_would_wait_too_long_is_refused_at_once() -> None:
         worker.pace = 6.0
         tasks = []
         for waiting in range(3):
-            tasks.append(asyncio.create_task(worker.search([sentence(TEXTS[0])])))
+            tasks.append(asyncio.create_task(worker.search([request(TEXTS[0])])))
             await until(lambda waiting=waiting: worker.alive + worker.waiting == waiting + 1)  # type: ignore[misc]
         with pytest.raises(Busy):
-            await worker.search([sentence(TEXTS[1])])
+            await worker.search([request(TEXTS[1])])
         gate.set()
         await asyncio.gather(*tasks)
         assert worker.pace < 6.0
@@ -121,15 +121,15 @@ def test_who_would_wait_too_long_is_refused_at_once() -> None:
 
 
 @pytest.mark.parametrize(("error", "expected"), [(ValueError("x"), SearchFailed), (ConfigError("x"), ConfigError)])
-def test_what_breaks_the_engine_fails_alone(error: Exception, expected: type[Exception]) -> None:
-    def break_down(_: Sentence) -> None:
+def test_what_breaks_the_scheduler_fails_alone(error: Exception, expected: type[Exception]) -> None:
+    def break_down(_: SearchRequest) -> None:
         raise error
 
     async def ask() -> None:
         worker = Worker(GENERATOR)
         gate = gated(worker)
         worker.start()
-        asked = [sentence(text) for text in SOURCES]
+        asked = [request(text) for text in SOURCES]
         asked[2].on_level = break_down
         task = asyncio.create_task(worker.search(asked))
         await until(lambda: worker.alive == len(SOURCES))
@@ -137,13 +137,13 @@ def test_what_breaks_the_engine_fails_alone(error: Exception, expected: type[Exc
         found = await task
         assert isinstance(found[2], expected)
         for text, done in zip(SOURCES, found, strict=True):
-            if isinstance(done, Sentence):
+            if isinstance(done, SearchRequest):
                 outputs = GENERATOR.outputs(done, Steering())
                 assert isinstance(outputs, list)
                 assert outputs[0].text == GENERATOR(text)[0].text
-        assert sum(isinstance(done, Sentence) for done in found) == len(SOURCES) - 1
-        (again,) = await worker.search([sentence(TEXTS[0])])
-        assert isinstance(again, Sentence)
+        assert sum(isinstance(done, SearchRequest) for done in found) == len(SOURCES) - 1
+        (again,) = await worker.search([request(TEXTS[0])])
+        assert isinstance(again, SearchRequest)
         worker.stop()
 
     asyncio.run(ask())

@@ -49,10 +49,10 @@ def test_a_guided_model_may_learn_whole_texts_too(configure: Configure, corpus: 
     generator = Generator.from_pretrained(tmp_path / "run")
     pair, other = list(corpus.split("train"))[:2]
     assert generator(pair.source, beam=5, rank="whole")[0].text == pair.target
-    config = generator.network.config
+    config = generator.config
     levels = [whole_level(corpus.subwords.encode(text), config) for text in (pair.target, other.target)]
     examples = [Example(corpus.subwords.encode(pair.source), [level]) for level in levels]
-    right, wrong = generator.network.token_scores(make_batch(examples, config)).sum(dim=1).tolist()
+    right, wrong = generator.runtime.network.token_scores(make_batch(examples, config)).sum(dim=1).tolist()
     assert right > wrong + 5
 
 

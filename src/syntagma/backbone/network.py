@@ -20,7 +20,6 @@ from syntagma.backbone.errors import BackboneError
 from syntagma.backbone.state import CachedState, EncodedCache, EncodedIds, compact, from_cache, to_cache
 from syntagma.network.batch import Batch, Contexts
 from syntagma.network.config import ModelConfig
-from syntagma.network.interface import begin_in_two_steps
 from syntagma.network.network import Loss, Scores, join_source
 from syntagma.text.pretrained import PretrainedVocabulary
 
@@ -110,10 +109,6 @@ class Backbone(nn.Module):
     def step(self, state: CachedState, tokens: Tensor) -> Scores:
         """Feed tokens [N], one a row; what may come next.  The state moves on."""
         raise NotImplementedError
-
-    def begin(self, state: CachedState, tokens: Tensor) -> tuple[Tensor, Scores]:
-        """Feed the start and tokens [N] to a fresh state; how likely those are [N], and what may come next."""
-        return begin_in_two_steps(self, state, tokens)
 
     # -- shared
 
@@ -207,8 +202,8 @@ class EncoderDecoder(Backbone):
             past_key_values=cache,
             use_cache=True,
         )
-        empty = tuple(memory._replace(keys=memory.keys[:, :, :0], values=memory.values[:, :, :0])
-                      for memory in from_cache(cache.self_attention_cache))  # fmt: skip
+        empty = tuple(layer._replace(keys=layer.keys[:, :, :0], values=layer.values[:, :, :0])
+                      for layer in from_cache(cache.self_attention_cache))  # fmt: skip
         none = seen.new_zeros(len(ids), 0)
         places = torch.zeros(len(ids), dtype=torch.long, device=ids.device)
         return CachedState(empty, none, places, from_cache(cache.cross_attention_cache), seen)
@@ -275,7 +270,7 @@ class Causal(Backbone):
         """Before the first token of an infill for each context; `rows` [N] says which source each belongs to."""
         ids = encoded.ids[rows]
         seen = F.pad(ids != self.config.pad, (encoded.before, 0), value=True)
-        cache = tuple(memory.select(rows) for memory in encoded.memories)
+        cache = tuple(layer.select(rows) for layer in encoded.layers)
         state = CachedState(cache, seen, seen.sum(dim=1))
         if self.config.architecture != "concat":
             return state
@@ -325,4 +320,4 @@ def _places(seen: Tensor) -> Tensor:
 
 def _nothing(ids: Tensor) -> tuple[Tensor, Tensor]:
     rows = len(ids)
-    return torch.zeros(rows, 0, dtype=torch.bool, device=ids.device), torch.zeros(rows, dtype=torch.long)
+    return ids.new_zeros(rows, 0, dtype=torch.bool), ids.new_zeros(rows)

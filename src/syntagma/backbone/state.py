@@ -15,29 +15,29 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from syntagma.network.layers import Memory
-from syntagma.network.state import join_memories, join_padded
+from syntagma.network.layers import KeyValue
+from syntagma.network.state import join_layers, join_padded
 
-Memories = tuple[Memory, ...]
+Layers = tuple[KeyValue, ...]
 """Keys and values [N, H, L, D] of each layer."""
 
 
-def to_cache(memories: Memories) -> Any:
+def to_cache(layers: Layers) -> Any:
     """The library's cache with these keys and values, which are not copied."""
     from transformers.cache_utils import DynamicCache, DynamicLayer
 
     cache = DynamicCache()
-    for memory in memories:
+    for kept in layers:
         layer = DynamicLayer()  # type: ignore[no-untyped-call]
-        layer.lazy_initialization(memory.keys, memory.values)
-        layer.keys, layer.values = memory.keys, memory.values
+        layer.lazy_initialization(kept.keys, kept.values)
+        layer.keys, layer.values = kept.keys, kept.values
         cache.layers.append(layer)
     return cache
 
 
-def from_cache(cache: Any) -> Memories:
+def from_cache(cache: Any) -> Layers:
     """The keys and values of the library's cache."""
-    return tuple(Memory(layer.keys, layer.values) for layer in cache.layers)
+    return tuple(KeyValue(layer.keys, layer.values) for layer in cache.layers)
 
 
 @dataclass(frozen=True)
@@ -64,14 +64,14 @@ class EncodedCache:
     """
 
     ids: Tensor
-    memories: Memories
+    layers: Layers
     before: int
 
     def row(self, number: int, size: int) -> EncodedCache:
         """One source of that length alone."""
         at, end = slice(number, number + 1), size + self.before
-        memories = tuple(Memory(m.keys[at, :, :end], m.values[at, :, :end]) for m in self.memories)
-        return EncodedCache(self.ids[at, :size], memories, self.before)
+        layers = tuple(KeyValue(m.keys[at, :, :end], m.values[at, :, :end]) for m in self.layers)
+        return EncodedCache(self.ids[at, :size], layers, self.before)
 
     @staticmethod
     def stack(rows: Sequence[EncodedCache], pad: int) -> EncodedCache:
@@ -79,7 +79,7 @@ class EncodedCache:
         if len(rows) == 1:
             return rows[0]
         ids = join_padded([row.ids for row in rows], 1, pad)
-        return EncodedCache(ids, join_memories([row.memories for row in rows]), rows[0].before)
+        return EncodedCache(ids, join_layers([row.layers for row in rows]), rows[0].before)
 
 
 @dataclass
@@ -89,10 +89,10 @@ class CachedState:
     An encoder-decoder also has the encoder's keys and values, of which `source_seen` [N, S] are the row's.
     """
 
-    cache: Memories
+    cache: Layers
     seen: Tensor
     places: Tensor
-    sources: Memories = ()
+    sources: Layers = ()
     source_seen: Tensor | None = None
 
     def __len__(self) -> int:
@@ -101,7 +101,7 @@ class CachedState:
 
     def reorder(self, rows: Tensor) -> None:
         """Row i goes on from where row `rows[i]` was; both must have the same source and context."""
-        self.cache = tuple(memory.select(rows) for memory in self.cache)
+        self.cache = tuple(cache.select(rows) for cache in self.cache)
         self.seen, self.places = self.seen[rows], self.places[rows]
 
     def select(self, rows: Tensor) -> CachedState:
@@ -110,11 +110,11 @@ class CachedState:
         if source_seen is not None:
             source_seen = source_seen[rows]
             size = int(source_seen.sum(dim=1).max()) if len(rows) else 0  # sources are filled up at their end
-            sources = tuple(_cut(memory.select(rows), slice(size)) for memory in sources)
+            sources = tuple(_cut(cache.select(rows), slice(size)) for cache in sources)
             source_seen = source_seen[:, :size]
         seen = self.seen[rows]
         first = int(seen.any(dim=0).int().argmax()) if seen.numel() else 0
-        cache = tuple(_cut(memory.select(rows), slice(first, None)) for memory in self.cache)
+        cache = tuple(_cut(cache.select(rows), slice(first, None)) for cache in self.cache)
         return CachedState(cache, seen[:, first:], self.places[rows], sources, source_seen)
 
     @staticmethod
@@ -124,9 +124,9 @@ class CachedState:
             return states[0]
         size = max(state.seen.shape[1] for state in states)
         cache = tuple(
-            Memory(
-                torch.cat([_fill(memory.keys, size) for memory in layer]),
-                torch.cat([_fill(memory.values, size) for memory in layer]),
+            KeyValue(
+                torch.cat([_fill(cache.keys, size) for cache in layer]),
+                torch.cat([_fill(cache.values, size) for cache in layer]),
             )
             for layer in zip(*(state.cache for state in states), strict=True)
         )
@@ -136,13 +136,13 @@ class CachedState:
             cache,
             seen,
             torch.cat([state.places for state in states]),
-            join_memories([state.sources for state in states]),
+            join_layers([state.sources for state in states]),
             join_padded(masks, 1, False) if masks else None,
         )
 
 
-def _cut(memory: Memory, at: slice) -> Memory:
-    return Memory(memory.keys[:, :, at], memory.values[:, :, at])
+def _cut(cache: KeyValue, at: slice) -> KeyValue:
+    return KeyValue(cache.keys[:, :, at], cache.values[:, :, at])
 
 
 def _fill(tensor: Tensor, size: int) -> Tensor:

@@ -105,12 +105,9 @@ def from_pretrained(name: str | Path) -> Pretrained[Learns]:
     """The model of that name, ours or a backbone: a bundled one, a folder, or an id on the model hub."""
     folder = find_folder(name, "model", "model")
     values = read_mapping(folder / "config.json")
-    if "engine" in values:
-        from syntagma.backbone import ctranslate2
-
-        known = _vocabulary(folder, values)
-        engine = ctranslate2.load(folder, values, known)
-        return Pretrained(engine, known, storage.read_config(folder, values)[1], storage.words_in(folder))
+    if isinstance(engine := values.get("engine"), dict) and engine.get("name") == "ctranslate2":
+        what = "it was exported for CTranslate2, which is no longer an engine of ours"
+        raise storage.ModelError(what, Place(str(folder)), "use the model that it was exported from")
     if "backbone" not in values:
         return storage.from_pretrained(folder)
     if values.get("format") not in storage.READS:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from syntagma.network.network import Network
 
 Engine = Callable[[int, int], list[int]]
 """The lengths in tokens of its outputs for a beam and a batch size."""
@@ -17,24 +20,37 @@ def load_engines(data: Path, texts: list[str], threads: int, folder: Path) -> di
 
     They may write to `folder`.
     """
+    from syntagma.network.storage import from_pretrained
     from syntagma.search import Generator
 
-    guided, seq2seq = (Generator.from_pretrained(data / name) for name in ("guided", "seq2seq"))
-    config = seq2seq.network.config
+    guided, seq2seq = (Generator.from_pretrained(data / name, threads=threads) for name in ("guided", "seq2seq"))
+    network = from_pretrained(data / "seq2seq").network
+    _export_int8(data / "guided", folder / "guided-int8")
+    config = seq2seq.config
     rows = [[*seq2seq.vocabulary.encode(text), config.end] for text in texts]
     engines = {
         GUIDED: _own(guided, texts),
-        "guided int8": _own(Generator.from_pretrained(data / "guided", int8=True), texts),
+        "guided int8": _own(Generator.from_pretrained(folder / "guided-int8", threads=threads), texts),
         "our seq2seq": _own(seq2seq, texts),
-        "Hugging Face": _hugging_face(seq2seq, rows),
+        "Hugging Face": _hugging_face(network, seq2seq.defaults.max_tokens, rows),
     }
     try:
         import ctranslate2  # noqa: F401
     except ImportError:
         return engines
     for weights in ("float32", "int8"):
-        engines[f"CTranslate2 {weights}"] = _ctranslate2(seq2seq, rows, weights, threads, folder)
+        engines[f"CTranslate2 {weights}"] = _ctranslate2(
+            network, seq2seq.defaults.max_tokens, rows, weights, threads, folder
+        )
     return engines
+
+
+def _export_int8(model: Path, out: Path) -> None:
+    from syntagma.network.export import export_network
+    from syntagma.network.folder import ModelFolder
+
+    folder = ModelFolder.open(model)
+    export_network(folder, out, "", folder.about, "int8", folder.words)
 
 
 def _own(generator: Any, texts: list[str]) -> Engine:
@@ -46,14 +62,14 @@ def _own(generator: Any, texts: list[str]) -> Engine:
     return run
 
 
-def _hugging_face(seq2seq: Any, rows: list[list[int]]) -> Engine:
+def _hugging_face(network: Network, longest: int, rows: list[list[int]]) -> Engine:
     import torch
 
     from syntagma.convert.marian import to_marian
     from syntagma.network.batch import pad_rows
 
-    config = seq2seq.network.config
-    marian = to_marian(seq2seq.network)
+    config = network.config
+    marian = to_marian(network)
 
     def run(beam: int, batch: int) -> list[int]:
         lengths: list[int] = []
@@ -64,7 +80,7 @@ def _hugging_face(seq2seq: Any, rows: list[list[int]]) -> Engine:
                     ids,
                     attention_mask=(ids != config.pad).long(),
                     num_beams=beam,
-                    max_new_tokens=seq2seq.defaults.max_tokens,
+                    max_new_tokens=longest,
                     early_stopping=beam > 1,
                 )
             lengths += [sum(at not in (config.pad, config.end, config.start) for at in row) for row in made.tolist()]
@@ -73,12 +89,14 @@ def _hugging_face(seq2seq: Any, rows: list[list[int]]) -> Engine:
     return run
 
 
-def _ctranslate2(seq2seq: Any, rows: list[list[int]], weights: Any, threads: int, folder: Path) -> Engine:
+def _ctranslate2(
+    network: Network, longest: int, rows: list[list[int]], weights: Any, threads: int, folder: Path
+) -> Engine:
     import ctranslate2
 
     from syntagma.convert.ctranslate2 import to_ctranslate2
 
-    to_ctranslate2(seq2seq.network, folder / weights, weights)
+    to_ctranslate2(network, folder / weights, weights)
     translator = ctranslate2.Translator(str(folder / weights), inter_threads=1, intra_threads=threads)
     written = [[str(at) for at in row] for row in rows]
 
@@ -86,7 +104,7 @@ def _ctranslate2(seq2seq: Any, rows: list[list[int]], weights: Any, threads: int
         lengths: list[int] = []
         for start in range(0, len(rows), batch):
             done = translator.translate_batch(
-                written[start : start + batch], beam_size=beam, max_decoding_length=seq2seq.defaults.max_tokens
+                written[start : start + batch], beam_size=beam, max_decoding_length=longest
             )
             lengths += [len(one.hypotheses[0]) for one in done]
         return lengths

@@ -3,8 +3,7 @@
 `--data` is a folder with two trained models of the same preset and corpus, `guided` and `seq2seq` (norm=post and
 copy=false, so that other engines can take it weight for weight), and `sources.txt` with sentences.  The seq2seq model
 runs in our engine, in Hugging Face `generate` (as a Marian model) and in CTranslate2 (fp32, int8).  Each is measured in
-one process with a thread a core, and in a process a core with one thread each, as our commands run long files.  Where
-there is also a model `concat`, its structural search runs in torch and in CTranslate2.
+one process with a thread a core, and in a process a core with one thread each, as our commands run long files.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Literal
 
 from syntagma.bench.engines import GUIDED, Engine, load_engines
 from syntagma.bench.report import Row, best_of
@@ -59,40 +57,8 @@ def run(
                 for beam, batch in settings:
                     what = f"beam {beam}, batch {batch}, {cores} processes"
                     yield from _compare(team.engines(), what, beam, batch, runs)
-            if (data / "concat").exists():
-                yield from _compare_exported(data / "concat", texts, Path(folder), runs)
     finally:
         torch.set_num_threads(before)
-
-
-def _compare_exported(model: Path, texts: list[str], folder: Path, runs: int) -> Iterator[Row]:
-    """A concat model under the structural search in torch and in CTranslate2, beam 5, and how many texts are equal."""
-    from syntagma.backbone.ctranslate2 import export
-    from syntagma.backbone.storage import from_pretrained
-    from syntagma.search import Generator
-
-    loaded = from_pretrained(model)
-    weights: tuple[Literal["float32", "int8"], ...] = ("float32", "int8")
-    for kind in weights:
-        export(folder / f"concat-{kind}", loaded.network, loaded.subwords, loaded.about, kind)
-    found: dict[str, list[str]] = {}
-
-    def search(name: str, generator: Generator) -> Callable[[], None]:
-        def call() -> None:
-            options = generator.defaults.changed({"beam": 5})
-            made = generator.stream(texts, options=options, batch=32)
-            found[name] = [one[0].text if isinstance(one, list) and one else "" for one in made]
-
-        return call
-
-    exported = {f"CTranslate2 {kind}": Generator.from_pretrained(folder / f"concat-{kind}") for kind in weights}
-    calls = [search(name, generator) for name, generator in exported.items()]
-    ours, *seconds = best_of(runs, search("ours", Generator.from_pretrained(model)), *calls)
-    for name, taken in zip(exported, seconds, strict=True):
-        what = "generate, structural search of a concat model, beam 5, batch 32"
-        yield Row(what, len(texts) / ours, "sentences/s", name, len(texts) / taken, taken / ours)
-        equal = sum(mine == other for mine, other in zip(found["ours"], found[name], strict=True))
-        yield Row(f"{what}: equal texts", len(texts), "texts", name, equal)
 
 
 def _compare(engines: dict[str, Engine], setting: str, beam: int, batch: int, runs: int) -> Iterator[Row]:

@@ -42,7 +42,7 @@ def export(
     words: Annotated[
         list[Path] | None,
         typer.Option(
-            help="Texts whose words the model knows, for --search coin=false: a prepared corpus, or a file of texts."
+            help="Texts whose words the model knows (for known_words_only): a prepared corpus, or a file of texts."
         ),
     ] = None,
     card: Annotated[Path | None, typer.Option(help="A model card to put in the place of the run's.")] = None,
@@ -79,24 +79,24 @@ def _write(
     from syntagma.files import read_lines
     from syntagma.network.export import export_backbone, export_network
     from syntagma.network.folder import ModelFolder
-    from syntagma.search.options import SearchOptions
+    from syntagma.search.options import SearchOptions, renamed
     from syntagma.text.lexicon import Lexicon
 
     folder = ModelFolder.open(model)
     if "engine" in folder.values:
         raise ConfigError(f"{model!r} is an export for another engine", remedy="export the model that it was made from")
     about: dict[str, Any] = folder.about
-    about["search"] = {**about.get("search", {}), **parse_overrides(search)}
+    about["search"] = {**renamed(about.get("search", {})), **renamed(parse_overrides(search), warn=True)}
     options = SearchOptions.from_dict(about["search"])
     text = "\n".join(read_lines(card or folder.path / "README.md")) + "\n"
     if not folder.is_native:  # a backbone, which may be adapters whose base is elsewhere
-        if words or not options.coin:
-            raise ConfigError("a backbone has no list of words", remedy="leave out --words and coin=false")
+        if words or options.known_words_only:
+            raise ConfigError("a backbone has no list of words", remedy="leave out --words and known_words_only")
         export_backbone(folder, out, text, about, precision)
         return
     known = Lexicon.of(_texts(words)) if words else folder.words
-    if not options.coin and known is None:
-        raise ConfigError("coin=false needs the words that the model knows", remedy="give --words")
+    if options.known_words_only and known is None:
+        raise ConfigError("known_words_only needs the words that the model knows", remedy="give --words")
     export_network(folder, out, text, about, precision, known)
 
 

@@ -27,12 +27,12 @@ class ControlKind(StrEnum):
     hard = "hard"
 
 
-class RankKind(StrEnum):
+class RerankKind(StrEnum):
     """How finished texts are ordered."""
 
-    score = "score"
+    none = "none"
     joint = "joint"
-    whole = "whole"
+    seq2seq = "seq2seq"
 
 
 class ScoreKind(StrEnum):
@@ -88,12 +88,15 @@ def generate(
         float | None, typer.Option(min=0, help="The accumulation weight.", show_default="the model's, 0.8")
     ] = None,
     score: Annotated[ScoreKind | None, typer.Option(help="Log-probabilities summed or averaged.")] = None,
-    rank: Annotated[
-        RankKind | None, typer.Option(help="Order texts by score, by log-probability, or with a second opinion.")
+    search: Annotated[
+        str | None, typer.Option(help="A named setting instead of the model's: paper.", show_default=False)
     ] = None,
-    back: Annotated[
-        float | None,
-        typer.Option(min=0, help="How much the way back to the source counts in an order other than by score."),
+    rerank: Annotated[
+        RerankKind | None,
+        typer.Option(help="Order texts by score, by log-probability, or also by that of the text written in one go."),
+    ] = None,
+    channel_weight: Annotated[
+        float | None, typer.Option(min=0, help="How much the noisy channel, text to source, counts in reranking.")
     ] = None,
     nbest: Annotated[int, typer.Option(min=1, help="How many hypotheses to print for each text.")] = 1,
     template: Annotated[str | None, typer.Option(help="The tree's shape, e.g. '(S (NP) (VP *))'.")] = None,
@@ -111,27 +114,25 @@ def generate(
     ] = None,
     must: Annotated[list[str] | None, typer.Option(help="A word that must appear; repeat it for several.")] = None,
     must_not: Annotated[list[str] | None, typer.Option(help="A word that must not appear; repeat it.")] = None,
-    novel: Annotated[
+    forbid_copy: Annotated[
         bool | None, typer.Option(help="Leave out an output that only repeats the source.", show_default="the model's")
     ] = None,
-    stutter: Annotated[
-        bool | None, typer.Option(help="Allow the same words twice in a row.", show_default="the model's, yes")
+    adjacent_repeats: Annotated[
+        bool | None,
+        typer.Option(help="Allow the same words twice in a row.", show_default="the model's, yes"),
     ] = None,
-    coin: Annotated[
-        bool | None, typer.Option(help="Allow words that the model makes up.", show_default="the model's, yes")
+    known_words_only: Annotated[
+        bool | None, typer.Option(help="Write no words that the model makes up.", show_default="the model's, no")
     ] = None,
     split: Annotated[
         bool | None,
-        typer.Option(
-            help="Go through a text sentence by sentence, unless it is steered or explained.",
-            show_default="the model's",
-        ),
+        typer.Option(help="Go through a text sentence by sentence, unless explained.", show_default="the model's"),
     ] = None,
     prune: Annotated[
         float | None,
         typer.Option(min=0, help="Drop what lags behind by so much; faster.", show_default="the model's"),
     ] = None,
-    diversity: Annotated[float | None, typer.Option(min=0, help="A penalty for what hypotheses share.")] = None,
+    diversity_penalty: Annotated[float | None, typer.Option(min=0, help="A penalty for what hypotheses share.")] = None,
     sample: Annotated[bool, typer.Option("--sample", help="Draw hypotheses instead of searching.")] = False,
     temperature: Annotated[float | None, typer.Option(help="Of the samples.", show_default="1.0")] = None,
     top_p: Annotated[float | None, typer.Option(help="Draw from the likeliest tokens of that share.")] = None,
@@ -140,20 +141,17 @@ def generate(
     explain: Annotated[Path | None, typer.Option(help="Write a page here that shows why (one text only).")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a text.")] = False,
     batch_size: Annotated[str, typer.Option(help="Texts searched at once, or auto.")] = "auto",
-    int8: Annotated[
-        bool, typer.Option("--int8", help="Int8 weights: faster on a CPU, nearly the same scores.")
-    ] = False,
     profile: Annotated[bool, typer.Option("--profile", help="Say on stderr where the time went.")] = False,
-    engine: Annotated[
-        str, typer.Option(help="local, ray (extra: ray), or ctranslate2 for a model that was exported for it.")
-    ] = "local",
+    device: Annotated[
+        str | None, typer.Option(help="auto, cpu, cuda, cuda:1 or mps.", show_default="where the model is loaded")
+    ] = None,
+    precision: Annotated[str | None, typer.Option(help="fp32, bf16 or fp16.", show_default="fp32")] = None,
+    engine: Annotated[str, typer.Option(help="local, or ray (extra: ray).")] = "local",
     workers: Annotated[
         int | None,
         typer.Option(min=1, help="Processes, or Ray actors.", show_default="1; for a file of many lines all cores"),
     ] = None,
-    threads: Annotated[
-        int | None, typer.Option(min=1, help="CPU threads.", show_default="one for a small model, else all cores")
-    ] = None,
+    threads: Annotated[int | None, typer.Option(min=1, help="CPU threads.", show_default="one a process")] = None,
     out: Annotated[Path | None, typer.Option(help="Write here instead of standard output.")] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on where an interrupted run with --out stopped.")
@@ -161,6 +159,12 @@ def generate(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace what is under --out, once the run is over.")
     ] = False,
+    rank: Annotated[str | None, typer.Option(hidden=True)] = None,
+    back: Annotated[float | None, typer.Option(hidden=True)] = None,
+    novel: Annotated[bool | None, typer.Option(hidden=True)] = None,
+    stutter: Annotated[bool | None, typer.Option(hidden=True)] = None,
+    coin: Annotated[bool | None, typer.Option(hidden=True)] = None,
+    diversity: Annotated[float | None, typer.Option(hidden=True)] = None,
 ) -> None:
     """Generate a text for each source; see its structure with --trace, steer it with --template and --start.
 
@@ -176,43 +180,36 @@ def generate(
         return
     given = {
         "beam": beam, "alpha": alpha, "score": score and score.value, "reward": reward, "max_depth": max_depth,
-        "novel": novel, "diversity": diversity, "sample": sample or None, "temperature": temperature, "top_p": top_p,
-        "seed": seed, "prune": prune, "rank": rank and rank.value, "back": back,
-        "stutter": stutter, "coin": coin, "split": split if explain is None else False,
+        "forbid_copy": forbid_copy, "diversity_penalty": diversity_penalty, "sample": sample or None, "top_p": top_p,
+        "temperature": temperature, "seed": seed, "prune": prune, "rerank": rerank and rerank.value,
+        "channel_weight": channel_weight, "known_words_only": known_words_only,
+        "no_adjacent_repeats": None if adjacent_repeats is None else not adjacent_repeats,
+        "split": split if explain is None else False,
+        "rank": rank, "back": back, "novel": novel, "stutter": stutter, "coin": coin, "diversity": diversity,
     }  # fmt: skip
     options = {name: value for name, value in given.items() if value is not None}
-    if threads is not None:
-        import torch
-
-        torch.set_num_threads(threads)
-    from syntagma.process import use_threads_for
     from syntagma.search import Generator
     from syntagma.search.generator import BATCH
+    from syntagma.search.options import named
     from syntagma.search.stopwatch import Stopwatch
 
     batch = BATCH if batch_size == "auto" else _count(batch_size)
-    generator = Generator.from_pretrained(model, int8=int8)
-    if threads is None:
-        use_threads_for(generator.network)
-    if engine == "ctranslate2":
-        _check_export(generator, model)
-        engine = "local"
-    wishes: dict[str, Any] = {
+    generator = Generator.from_pretrained(model, device=device, precision=precision, threads=threads)
+    if search is not None:
+        generator.defaults = named(search)
+    asked: dict[str, Any] = {
         "template": template, "exemplar": exemplar, "exemplar_depth": exemplar_depth, "control": control.value,
         "start": start, "must": must or (), "must_not": must_not or (),
     }  # fmt: skip
-    steering = generator.steering(**wishes)
+    steering = generator.steering(**asked)
     settings = generator.defaults.for_texts(nbest, options)
-    options["beam"] = settings.beam
-    if explain is not None:
-        _explain(generator, texts or [], steering, settings.to_dict(), explain)
     lines: Iterator[str | SyntagmaError] = iter(texts) if texts else scan_lines(source)
     printer = _Printer(nbest, trace, as_json)
     if workers is None:
         alone = profile or engine != "local" or threads is not None or texts or not Path(source).is_file()
         workers, lines = (1, lines) if alone else _workers(lines)
     run = {
-        "model": _fingerprint(model), "int8": int8, "search": settings.to_dict(), "steering": wishes, "nbest": nbest,
+        "model": _fingerprint(model), "search": settings.to_dict(), "steering": asked, "nbest": nbest,
         "trace": trace, "json": as_json,
     }  # fmt: skip
     seen: deque[str | SyntagmaError] = deque()
@@ -226,12 +223,19 @@ def generate(
                 seen.append(line)
                 yield line
 
-        if engine == "local" and workers == 1:
-            results = generator.stream(remembered(), steering=steering, options=settings, batch=batch, watch=watch)
+        if explain is not None:
+            results: Iterator[list[Output] | SyntagmaError] = _explain(
+                generator, list(remembered()), steering, settings.to_dict(), explain
+            )
+        elif engine == "local" and workers == 1:
+            results = generator.stream(
+                remembered(), steering=steering, options=settings, batch=batch, nbest=nbest, watch=watch
+            )
         else:
-            from syntagma.search.spread import Work, spread
+            from syntagma.search.parallel import Work, parallel
 
-            results = spread(Work(model, options, wishes, int8, batch), remembered(), engine, workers)
+            work = Work(model, settings.to_dict(), asked, batch, nbest, device, precision)
+            results = parallel(work, remembered(), engine, workers)
         for number, found in enumerate(results, 1):
             text = seen.popleft()
             if number <= records.done:
@@ -241,6 +245,8 @@ def generate(
             if not isinstance(found, list):
                 failed += 1
                 print(f"syntagma: line {number}: {found}", file=sys.stderr)
+            elif found and found[0].note:
+                print(f"syntagma: line {number}: {found[0].note}", file=sys.stderr)
     if profile:
         for part, share in watch.shares().items():
             print(f"syntagma: {part}: {100 * share:.1f}%", file=sys.stderr)
@@ -248,24 +254,24 @@ def generate(
         raise typer.Exit(1)
 
 
-def _check_export(generator: Generator, model: str) -> None:
-    from syntagma.backbone.ctranslate2 import Translator
-    from syntagma.errors import ConfigError
-
-    if not isinstance(generator.network, Translator):
-        what = f"the model {model!r} was not exported for ctranslate2"
-        raise ConfigError(what, remedy="make a folder for it with `syntagma export --engine ctranslate2`")
-
-
-def _explain(generator: Generator, texts: list[str], steering: Steering, options: dict[str, Any], page: Path) -> None:
+def _explain(
+    generator: Generator,
+    texts: list[str | SyntagmaError],
+    steering: Steering,
+    options: dict[str, Any],
+    page: Path,
+) -> Iterator[list[Output] | SyntagmaError]:
+    """Write the page that explains the search for one text; what it found."""
     from syntagma.errors import ConfigError
     from syntagma.files import write_whole
     from syntagma.search.explain import explain
 
-    if len(texts) != 1:
+    if len(texts) != 1 or not isinstance(texts[0], str):
         raise ConfigError("--explain is for one text", remedy="give it as the argument")
+    explanation = explain(generator, texts[0], steering, **options)
     with write_whole(page) as stream:
-        stream.write(explain(generator, texts[0], steering, **options).to_html())
+        stream.write(explanation.to_html())
+    yield list(explanation.outputs)
 
 
 def _count(text: str) -> int:
@@ -280,7 +286,7 @@ def _workers(lines: Iterator[str | SyntagmaError]) -> tuple[int, Iterator[str | 
     """As many processes as pay off for a file, and its lines, of which no more is read than it takes to know."""
     import os
 
-    from syntagma.search.spread import CHUNK, processes_for
+    from syntagma.search.parallel import CHUNK, processes_for
 
     head = list(islice(lines, 2 * CHUNK * (os.cpu_count() or 1)))
     return processes_for(len(head)), chain(head, lines)

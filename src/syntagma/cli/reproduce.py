@@ -110,14 +110,14 @@ def _table(
         missing = [system for system in systems if not (folder / system.file).exists()]
         if missing:
             from syntagma.hub import find_folder, hash_folder
-            from syntagma.search.spread import Work, processes_for, spread
+            from syntagma.search.parallel import Work, parallel, processes_for
 
             folder.mkdir(parents=True, exist_ok=True)
             for system in missing:
                 _say(f"{system.name}, beam {system.beam}: {tested.title}")
                 work = Work(system.model, {"beam": system.beam})
                 system = system._replace(version=hash_folder(find_folder(system.model, "model", "model")))
-                write_outputs(system, pairs, folder, partial(spread, work, workers=processes_for(len(pairs))))
+                write_outputs(system, pairs, folder, partial(parallel, work, workers=processes_for(len(pairs))))
         if not list(stored(folder)):
             remedy = f"generate some with --system guided={task.model}"
             raise InputError("there are no stored outputs", Place(str(folder)), remedy)
@@ -133,14 +133,12 @@ def _table(
 def _study(name: str, task: Task, data: Path, model: str, limit: int | None, plot: Path | None) -> None:
     from syntagma.errors import ConfigError
     from syntagma.experiment.studies import STUDIES, Study
-    from syntagma.process import use_threads_for
     from syntagma.search import Generator
 
     if plot is not None and name not in ("alpha", "reward"):
         raise ConfigError(f"there is no drawing of {name!r}", remedy="leave --plot out")
     pairs = task.dev.pairs(data)[:limit]
     generator = Generator.from_pretrained(model)
-    use_threads_for(generator.network)
     study = Study(generator, pairs, task.dev.tokenize)
     lines = []
     for figures in STUDIES[name](study):

@@ -37,9 +37,6 @@ def serve(
     threads: Annotated[
         int | None, typer.Option(min=1, help="CPU threads of a model.", show_default="one for small models")
     ] = None,
-    int8: Annotated[
-        bool, typer.Option("--int8", help="Int8 weights: faster on a CPU, nearly the same scores.")
-    ] = False,
 ) -> None:
     """Serve models over HTTP, with a page to watch sentences grow and to change them.
 
@@ -67,6 +64,5 @@ def serve(
             queue=queue,
             seconds=seconds,
             threads=threads,
-            int8=int8,
         )
     )

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from syntagma.errors import InputError, Place, SyntagmaError
 from syntagma.experiment.tasks import Pairs
 from syntagma.files import lines_begun, read_lines
-from syntagma.search.spread import Found
+from syntagma.search.parallel import Found
 
 
 class System(NamedTuple):

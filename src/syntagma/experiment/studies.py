@@ -18,11 +18,10 @@ from syntagma.metrics.evaluation import evaluate
 from syntagma.metrics.parsing import TreeMaker, describe, load
 from syntagma.metrics.registry import Options, select
 from syntagma.search import Generator
-from syntagma.search.beam import Sentence
-from syntagma.search.engine import Engine
 from syntagma.search.generator import Steering
 from syntagma.search.options import SearchOptions
-from syntagma.search.output import Output
+from syntagma.search.request import SearchRequest
+from syntagma.search.result import Output
 from syntagma.template import Template, TemplateError
 from syntagma.text import split
 from syntagma.tree import Tree
@@ -42,7 +41,7 @@ class Study:
     """A model, the dev pairs, and the parser that judges."""
 
     def __init__(self, generator: Generator, pairs: Pairs, tokenize: str, *, batch: int = 32) -> None:
-        if not generator.network.config.guided:
+        if not generator.config.guided:
             raise ConfigError("this model grows no trees", remedy="give a guided model")
         self.generator = generator
         self.pairs = pairs
@@ -96,19 +95,18 @@ class Study:
     ) -> list[list[Output]]:
         """For each source its hypotheses, under its own template; none where the template leaves none."""
         given = templates or [None] * len(self.pairs)
-        wishes = [Steering(template, "hard" if control == "hard" else "soft") for template in given]
+        steered = [Steering(template, "hard" if control == "hard" else "soft") for template in given]
 
-        def sentences() -> Iterator[Sentence]:
-            for number, ((source, _), wish) in enumerate(zip(self.pairs, wishes, strict=True)):
-                yield self.generator.sentence(number, source, wish, options)
+        def requests() -> Iterator[SearchRequest]:
+            for number, ((source, _), steering) in enumerate(zip(self.pairs, steered, strict=True)):
+                yield self.generator.request(number, source, steering, options)
 
         found: list[list[Output]] = [[] for _ in self.pairs]
-        engine = Engine(self.generator.network, self.generator.grammar, self.batch)
-        for sentence in engine.run(sentences()):
-            outputs = self.generator.outputs(sentence, wishes[sentence.number])
+        for request in self.generator.scheduler(self.batch).run(requests()):
+            outputs = self.generator.outputs(request, steered[request.number])
             if isinstance(outputs, SyntagmaError) and not isinstance(outputs, TemplateError):
                 raise outputs
-            found[sentence.number] = outputs if isinstance(outputs, list) else []
+            found[request.number] = outputs if isinstance(outputs, list) else []
         return found
 
     def _score(

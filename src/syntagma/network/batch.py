@@ -40,6 +40,10 @@ class Contexts:
     parent: Tensor
     depth_added: Tensor
 
+    def to(self, device: torch.device | str) -> Contexts:
+        """The contexts on another device."""
+        return Contexts(*(getattr(self, field.name).to(device) for field in fields_of(self)))
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -64,8 +68,6 @@ class Batch:
 
 
 def _move(value: Any, device: torch.device | str) -> Any:
-    if isinstance(value, Contexts):
-        return Contexts(*(getattr(value, field.name).to(device) for field in fields_of(value)))
     return value if value is None else value.to(device)
 
 

@@ -1,7 +1,7 @@
 """The parts of a Transformer.
 
-Shapes: B rows, L or T positions of a query, M positions of a memory, H heads, W the width, D = W / H.  A mask is a
-float tensor that broadcasts to [B, H, T, M] and is added to the attention scores: 0 where a query may look, very
+Shapes: B rows, L or T positions of a query, M positions of keys and values, H heads, W the width, D = W / H.  A mask is
+a float tensor that broadcasts to [B, H, T, M] and is added to the attention scores: 0 where a query may look, very
 negative where not.
 """
 
@@ -21,19 +21,19 @@ FORBIDDEN = -1e9
 _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu, "swish": F.silu}
 
 
-class Memory(NamedTuple):
+class KeyValue(NamedTuple):
     """Keys and values of one attention, computed once: each [B, H, M, D]."""
 
     keys: Tensor
     values: Tensor
 
-    def select(self, rows: Tensor) -> Memory:
-        """The memory of those rows, [N] -> [N, H, M, D]."""
-        return Memory(self.keys.index_select(0, rows), self.values.index_select(0, rows))
+    def select(self, rows: Tensor) -> KeyValue:
+        """Those of rows [N]: [N, H, M, D]."""
+        return KeyValue(self.keys.index_select(0, rows), self.values.index_select(0, rows))
 
 
 class Attention(nn.Module):
-    """Multi-head attention over a memory whose keys and values can be kept."""
+    """Multi-head attention over keys and values that can be kept."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
@@ -42,32 +42,33 @@ class Attention(nn.Module):
         self.memory = nn.Linear(width, 2 * width)
         self.output = nn.Linear(width, width)
 
-    def remember(self, states: Tensor) -> Memory:
+    def project_kv(self, states: Tensor) -> KeyValue:
         """Keys and values of states [B, M, W]."""
         rows, size, _ = states.shape
         both = self.memory(states).view(rows, size, 2, self.heads, -1).permute(2, 0, 3, 1, 4)
-        return Memory(both[0], both[1])
+        return KeyValue(both[0], both[1])
 
-    def forward(self, states: Tensor, memory: Memory, mask: Tensor | None) -> Tensor:
-        """What states [B, T, W] find in the memory under the mask: [B, T, W]."""
-        done: Tensor = self.output(self.found(self.query(states), memory, mask))
+    def forward(self, states: Tensor, cache: KeyValue, mask: Tensor | None) -> Tensor:
+        """Attention of states [B, T, W] under the mask: [B, T, W]."""
+        done: Tensor = self.output(self.attend(self.query(states), cache, mask))
         return done
 
-    def found(self, queries: Tensor, memory: Memory, mask: Tensor | None) -> Tensor:
-        """What queries [B, T, W] find: [B, T, W], the heads side by side."""
+    def attend(self, queries: Tensor, cache: KeyValue, mask: Tensor | None) -> Tensor:
+        """The values that queries [B, T, W] attend to: [B, T, W], the heads side by side."""
         rows, size, width = queries.shape
         heads = queries.view(rows, size, self.heads, -1).transpose(1, 2)
-        values = _attend(heads, memory, mask)
+        values = _attend(heads, cache, mask)
         return values.transpose(1, 2).reshape(rows, size, width)
 
 
-def _attend(queries: Tensor, memory: Memory, mask: Tensor | None) -> Tensor:
-    """What queries [B, H, T, D] find; on a processor always in single precision, half of it is many times slower."""
-    if queries.dtype is not torch.bfloat16 or queries.device.type != "cpu":
-        return F.scaled_dot_product_attention(queries, memory.keys, memory.values, attn_mask=mask)
+def _attend(queries: Tensor, cache: KeyValue, mask: Tensor | None) -> Tensor:
+    """Attention of queries [B, H, T, D]; on a CPU in single precision, as half of it is many times slower there."""
+    if queries.dtype is torch.float32 or queries.device.type != "cpu":
+        return F.scaled_dot_product_attention(queries, cache.keys, cache.values, attn_mask=mask)
     with torch.autocast("cpu", enabled=False):
-        keys, values = memory.keys.float(), memory.values.float()
-        return F.scaled_dot_product_attention(queries.float(), keys, values, attn_mask=mask)
+        keys, values = cache.keys.float(), cache.values.float()
+        mask = None if mask is None else mask.float()
+        return F.scaled_dot_product_attention(queries.float(), keys, values, attn_mask=mask).to(queries.dtype)
 
 
 class Block(nn.Module):
@@ -99,11 +100,11 @@ class AttentionBlock(Block):
     def to_self(self, states: Tensor, mask: Tensor | None) -> Tensor:
         """States [B, L, W] that look at each other."""
         seen = self.before(states)
-        return self.after(states, self.attention(seen, self.attention.remember(seen), mask))
+        return self.after(states, self.attention(seen, self.attention.project_kv(seen), mask))
 
-    def to_memory(self, states: Tensor, memory: Memory, mask: Tensor | None) -> Tensor:
-        """States [B, T, W] that look at a memory."""
-        return self.after(states, self.attention(self.before(states), memory, mask))
+    def to_cache(self, states: Tensor, cache: KeyValue, mask: Tensor | None) -> Tensor:
+        """States [B, T, W] that look at keys and values computed before."""
+        return self.after(states, self.attention(self.before(states), cache, mask))
 
 
 class FeedForwardBlock(Block):

@@ -2,7 +2,7 @@
 
 One class serves all architectures; they differ in which encoders they have and what the decoder attends to.  Training
 reads a `Batch` whole; generation encodes the sources once (`encode`), opens a `DecoderState` for contexts (`open`), and
-takes one step at a time (`step`).  Both ways give the same scores.
+feeds it a token or several at a time (`feed`, `next_scores`).  Both ways give the same scores.
 """
 
 from __future__ import annotations
@@ -11,15 +11,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, cast
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from syntagma.network.batch import Batch, Contexts
 from syntagma.network.config import ModelConfig
-from syntagma.network.layers import FORBIDDEN, AttentionBlock, DecoderLayer, Encoder, Memory, Positions
+from syntagma.network.layers import AttentionBlock, DecoderLayer, Encoder, KeyValue, Positions
 from syntagma.network.output import CopyHead, Written, following, write
-from syntagma.network.state import DecoderState, Shelf, join_memories, join_padded
+from syntagma.network.state import DecoderState, Feed, IntArray, SharedKV, join_layers, join_padded, lowest
 
 
 class Loss(NamedTuple):
@@ -48,17 +49,17 @@ class Encoded:
 
     ids: Tensor
     states: Tensor
-    memories: tuple[Memory, ...]
+    layers: tuple[KeyValue, ...]
 
     def row(self, number: int, size: int) -> Encoded:
         """One source of that length alone."""
-        at = slice(number, number + 1)
-        memories = tuple(Memory(m.keys[at, :, :size], m.values[at, :, :size]) for m in self.memories)
-        return Encoded(self.ids[at, :size], self.states[at, :size], memories)
+        rows = slice(number, number + 1)
+        layers = tuple(KeyValue(kv.keys[rows, :, :size], kv.values[rows, :, :size]) for kv in self.layers)
+        return Encoded(self.ids[rows, :size], self.states[rows, :size], layers)
 
     def select(self, rows: Tensor) -> Encoded:
         """The sources of those rows [N]."""
-        return Encoded(self.ids[rows], self.states[rows], tuple(memory.select(rows) for memory in self.memories))
+        return Encoded(self.ids[rows], self.states[rows], tuple(layer.select(rows) for layer in self.layers))
 
     @staticmethod
     def stack(rows: Sequence[Encoded], pad: int) -> Encoded:
@@ -68,7 +69,7 @@ class Encoded:
         return Encoded(
             join_padded([row.ids for row in rows], 1, pad),
             join_padded([row.states for row in rows], 1),
-            join_memories([row.memories for row in rows]),
+            join_layers([row.layers for row in rows]),
         )
 
 
@@ -162,20 +163,21 @@ class Network(nn.Module):
         same_level = batch.level[:, None, :, None] == batch.level[:, None, None, :]
         size = batch.inputs.shape[1]
         causal = torch.ones(size, size, dtype=torch.bool, device=states.device).tril()
-        self_mask = _additive(same_level & causal)
-        source_mask = _additive((encoded.ids != self.config.pad)[:, None, None, :])
+        self_mask = additive(same_level & causal, states.dtype)
+        source_mask = additive((encoded.ids != self.config.pad)[:, None, None, :], states.dtype)
         context_states: Tensor | None = None
         context_mask: Tensor | None = None
         if self.config.attends_to_context:
             assert batch.contexts is not None
             context_states = self._encode_contexts(batch.contexts)
-            context_mask = _additive(batch.level[:, None, :, None] == batch.contexts.level[:, None, None, :])
-        for layer, memory in zip(self.layers, encoded.memories, strict=True):
+            same = batch.level[:, None, :, None] == batch.contexts.level[:, None, None, :]
+            context_mask = additive(same, states.dtype)
+        for layer, source in zip(self.layers, encoded.layers, strict=True):
             states = layer.self_attention.to_self(states, self_mask)
             if layer.context_attention is not None and context_states is not None:
-                context = layer.context_attention.attention.remember(context_states)
-                states = layer.context_attention.to_memory(states, context, context_mask)
-            states = layer.source_attention.to_memory(states, memory, source_mask)
+                context = layer.context_attention.attention.project_kv(context_states)
+                states = layer.context_attention.to_cache(states, context, context_mask)
+            states = layer.source_attention.to_cache(states, source, source_mask)
             states = layer.feed_forward(states)
         done: Tensor = self.decoder_norm(states)
         return done
@@ -186,72 +188,72 @@ class Network(nn.Module):
         """Encode sources [B, S] (for concat: source, separator, context) once for all that is decoded from them."""
         seen = source != self.config.pad
         places = (seen.cumsum(dim=1) - 1).clamp(min=0)
-        states = self.source_encoder(self._embed(source, places), _additive(seen[:, None, None, :]))
+        embedded = self._embed(source, places)
+        states = self.source_encoder(embedded, additive(seen[:, None, None, :], embedded.dtype))
         return Encoded(
-            source, states, tuple(layer.source_attention.attention.remember(states) for layer in self.layers)
+            source, states, tuple(layer.source_attention.attention.project_kv(states) for layer in self.layers)
         )
 
-    def open(self, encoded: Encoded, rows: Tensor, contexts: Contexts | None) -> DecoderState:
-        """Before the first token of an infill for each context; `rows` [N] says which source each belongs to."""
+    def open(self, encoded: Encoded, places: IntArray, contexts: Contexts | None) -> DecoderState:
+        """Before the first token of an infill for each context; `places` [N] says which source each belongs to."""
         config = self.config
         if config.architecture == "concat":
             assert contexts is not None
+            rows = torch.from_numpy(places).to(encoded.ids.device)
             encoded = self.encode(join_source(encoded.ids[rows], contexts.ids, config))
-            rows = torch.arange(len(rows), device=rows.device)
-        context_shelf = None
+            places = np.arange(len(places))
+        shared_contexts = None
         if config.attends_to_context:
             assert contexts is not None
             states = self._encode_contexts(contexts)
-            memories = tuple(
-                layer.context_attention.attention.remember(states)
+            layers = tuple(
+                layer.context_attention.attention.project_kv(states)
                 for layer in self.layers
                 if layer.context_attention is not None
             )
-            mask = _additive((contexts.level > 0)[:, None, None, :])
-            context_shelf = Shelf.of(memories, mask, torch.arange(len(rows), device=rows.device))
-        mask = _additive((encoded.ids != config.pad)[:, None, None, :])
+            mask = additive((contexts.level > 0)[:, None, None, :], states.dtype)
+            shared_contexts = SharedKV.of(layers, mask, np.arange(len(places)))
+        mask = additive((encoded.ids != config.pad)[:, None, None, :], encoded.states.dtype)
         copy_keys = None if self.copy is None else self.copy.key(encoded.states)
-        sources = Shelf.of(encoded.memories, mask, rows)
-        return DecoderState.begin(config, sources, context_shelf, encoded.ids, copy_keys)
+        sources = SharedKV.of(encoded.layers, mask, places)
+        return DecoderState.begin(config, sources, shared_contexts, encoded.ids, copy_keys)
 
-    def step(self, state: DecoderState, tokens: Tensor) -> Scores:
-        """Feed tokens [N], one a row; what may come next.  The state moves on."""
-        return self._feed(state, tokens[:, None])
+    def feed(self, state: DecoderState, feed: Feed, first: int | None, size: int) -> Tensor:
+        """Feed tokens [N, L] to the rows; decoder states [N, L, W] after each of them.
 
-    def begin(self, state: DecoderState, tokens: Tensor) -> tuple[Tensor, Scores]:
-        """Feed the start and tokens [N] in one step; how likely those are [N], and what may come next."""
-        start = torch.full_like(tokens, self.config.start)
-        logits, norm = self._feed(state, torch.stack([start, tokens], dim=1))
-        first = logits[::2].gather(1, tokens[:, None])[:, 0] - norm[::2]
-        return first, Scores(logits[1::2], norm[1::2])
-
-    def _feed(self, state: DecoderState, tokens: Tensor) -> Scores:
-        """Feed tokens [N, K] to the rows; what may come after each of them, [N * K] rows of scores."""
-        rows, size = tokens.shape
-        places = state.next_places(size)
-        states = self._embed(tokens, places, state.count_parts(tokens))
-        mask = state.self_mask(places)
-        sources = state.sources.repeated(size)
-        contexts = None if state.contexts is None else state.contexts.repeated(size)
+        `first` is where the tokens stand in all rows, None where that differs; `size` is where the longest row ends.
+        """
+        rows, inner = feed.tokens.shape
+        states = self._embed(feed.tokens, feed.positions, feed.slots)
+        mask = None
+        if first is None or inner > 1:
+            seen = torch.arange(size, device=states.device) <= feed.positions[:, :, None]
+            mask = additive(seen[:, None], states.dtype)
         for number, layer in enumerate(self.layers):
             block = layer.self_attention
-            seen = block.before(states)
-            memory = state.remember(number, block.attention.remember(seen), places)
-            states = block.after(states, block.attention(seen, memory, mask)).view(rows * size, 1, -1)
-            if layer.context_attention is not None and contexts is not None:
-                states = _ask(layer.context_attention, states, contexts, number)
-            states = _ask(layer.source_attention, states, sources, number)
-            states = layer.feed_forward(states).view(rows, size, -1)
-        state.lengths = state.lengths + size
-        hidden = self.decoder_norm(states).view(rows * size, -1)
-        logits = self._logits(hidden)
+            before = block.before(states)
+            written = state.write(number, block.attention.project_kv(before), feed, first, size)
+            states = block.after(states, block.attention(before, written, mask))
+            if layer.context_attention is not None and state.contexts is not None:
+                states = _attend_shared(layer.context_attention, states, state.contexts, feed.context_seats, number)
+            states = _attend_shared(layer.source_attention, states, state.sources, feed.source_seats, number)
+            states = layer.feed_forward(states)
+        done: Tensor = self.decoder_norm(states).view(rows, inner, -1)
+        return done
+
+    def next_scores(self, state: DecoderState, feed: Feed, hidden: Tensor, columns: slice) -> Scores:
+        """What may come after the tokens of some columns, whose decoder states are hidden [N, K, W]: [N * K] rows."""
+        logits = self._logits(hidden.flatten(0, 1)).float()
         norm = torch.logsumexp(logits, dim=-1)
         if self.copy is not None:
             assert state.copy_keys is not None
-            ids = state.source_ids
-            keys, padding, mine = state.copy_keys, ids == self.config.pad, ids[sources.places]
-            pointer = self.copy.shared_pointer(hidden, sources, keys, padding, following(mine, tokens.flatten()))
-            norm = self.copy.mix(hidden, pointer, mine, logits, norm)
+            inner = hidden.shape[1]
+            ids = state.source_ids[feed.source_places].repeat_interleave(inner, dim=0)
+            follows = following(ids, feed.tokens[:, columns].flatten())
+            padding = state.source_ids == self.config.pad
+            seats = feed.source_seats
+            pointer = self.copy.shared_pointer(hidden, state.sources, seats, state.copy_keys, padding, follows)
+            norm = self.copy.mix(hidden.flatten(0, 1), pointer, ids, logits, norm)
         return Scores(logits, norm)
 
     # -- shared
@@ -271,7 +273,7 @@ class Network(nn.Module):
         if self.parent is not None and self.birth is not None:
             states = states + self.parent(contexts.parent) + self.birth(contexts.depth_added)
         states = F.dropout(states, self.config.dropout, self.training)
-        mask = _additive(contexts.level[:, None, :, None] == contexts.level[:, None, None, :])
+        mask = additive(contexts.level[:, None, :, None] == contexts.level[:, None, None, :], states.dtype)
         encoder = self.context_encoder if self.context_encoder is not None else self.source_encoder
         done: Tensor = encoder(states, mask)
         return done
@@ -285,12 +287,12 @@ class Network(nn.Module):
         return F.linear(hidden, self.output_weight, self.output_bias)
 
 
-def _ask(block: AttentionBlock, states: Tensor, shelf: Shelf, layer: int) -> Tensor:
-    """States [N, 1, W] that look at their places on a shelf, those of a place together."""
+def _attend_shared(block: AttentionBlock, states: Tensor, shared: SharedKV, seats: Tensor, layer: int) -> Tensor:
+    """States [N, L, W] that look at what rows share, those that read the same together."""
     attention = block.attention
-    laid = shelf.seated(attention.query(block.before(states)[:, 0]))
-    found = shelf.risen(attention.found(laid, shelf.memories[layer], shelf.mask))
-    return block.after(states, attention.output(found)[:, None])
+    packed = shared.pack(attention.query(block.before(states)), seats)
+    values = shared.unpack(attention.attend(packed, shared.layers[layer], shared.mask), seats, states.shape[1])
+    return block.after(states, attention.output(values))
 
 
 def join_source(source: Tensor, contexts: Tensor, config: ModelConfig) -> Tensor:
@@ -307,9 +309,9 @@ def _concatenated(batch: Batch, config: ModelConfig) -> Tensor:
     return join_source(batch.source, batch.contexts.ids, config)
 
 
-def _additive(allowed: Tensor) -> Tensor:
+def additive(allowed: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
     """A mask to add to attention scores, from where attention is allowed."""
-    return torch.zeros(allowed.shape, device=allowed.device).masked_fill_(~allowed, FORBIDDEN)
+    return torch.zeros(allowed.shape, device=allowed.device, dtype=dtype).masked_fill_(~allowed, lowest(dtype))
 
 
 def _initialise(module: nn.Module) -> None:

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from syntagma.network.layers import FORBIDDEN
-from syntagma.network.state import Shelf
+from syntagma.network.state import SharedKV
 
 _ROOM = 1 << 21
 """Scores that a processor has at hand at a time; 256 rows of 8,000 tokens take 8 MB."""
@@ -119,11 +119,15 @@ class CopyHead(nn.Module):
         scores = torch.einsum("nw,nsw->ns", self.query(hidden), keys) * keys.shape[-1] ** -0.5
         return F.log_softmax((scores + self.follow * follows).masked_fill(padding, FORBIDDEN), dim=-1)
 
-    def shared_pointer(self, hidden: Tensor, shelf: Shelf, keys: Tensor, padding: Tensor, follows: Tensor) -> Tensor:
-        """The same where the keys [P, S, W] and padding [P, S] stand on a shelf."""
-        scores = torch.einsum("prw,psw->prs", shelf.seated(self.query(hidden)), keys) * keys.shape[-1] ** -0.5
+    def shared_pointer(
+        self, hidden: Tensor, shared: SharedKV, seats: Tensor, keys: Tensor, padding: Tensor, follows: Tensor
+    ) -> Tensor:
+        """The same for states [N, L, W] of rows that share keys [P, S, W] and padding [P, S]: [N * L, S]."""
+        packed = shared.pack(self.query(hidden), seats)
+        scores = torch.einsum("prw,psw->prs", packed, keys).float() * keys.shape[-1] ** -0.5
         scores = scores.masked_fill(padding[:, None], FORBIDDEN)
-        return F.log_softmax(shelf.risen(scores) + self.follow * follows, dim=-1)
+        rows = shared.unpack(scores, seats, hidden.shape[1]).flatten(0, 1)
+        return F.log_softmax(rows + self.follow * follows, dim=-1)
 
     def mixed(self, hidden: Tensor, pointer: Tensor, matches: Tensor, written: Tensor) -> Tensor:
         """Log-probability [N] of targets that score `written` [N] and stand in the source at `matches` [N, S]."""
@@ -136,7 +140,7 @@ class CopyHead(nn.Module):
 
         Only those few logits change, because writing with a share of w is a norm that is less by log w.
         """
-        gate = self.gate(hidden)[:, 0]
+        gate = self.gate(hidden)[:, 0].to(logits.dtype)
         norm = norm - F.logsigmoid(-gate)
         copied = torch.zeros_like(logits).scatter_add_(1, ids, pointer.exp())  # a token may stand in the source twice
         share = copied.gather(1, ids).log() + (F.logsigmoid(gate) + norm)[:, None]

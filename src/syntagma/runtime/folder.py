@@ -15,6 +15,7 @@ from syntagma.errors import ConfigError, MissingExtra, Place
 from syntagma.hub import check_checksum
 from syntagma.network.config import ModelConfig
 from syntagma.network.folder import ModelError, ModelFolder
+from syntagma.process import use_threads_for
 from syntagma.runtime.base import Runtime
 from syntagma.text.lexicon import Lexicon
 from syntagma.text.vocabulary import Vocabulary
@@ -38,11 +39,13 @@ class Model:
         return self.runtime.config
 
 
-def load_model(name: str | Path, device: str = "auto", precision: str | None = None, threads: int = 1) -> Model:
+def load_model(
+    name: str | Path, device: str = "auto", precision: str | None = None, threads: int | None = None
+) -> Model:
     """The model of that name: a bundled one, a folder, or an id on the model hub (which needs `huggingface_hub`).
 
     `device` is `auto`, `cpu`, `cuda`, `cuda:1` or `mps`; `precision` is what torch computes in on that device.  Graphs
-    run on the CPU, in the precision that their weights were exported in.
+    run on the CPU, in the precision that their weights were exported in, with one thread unless `threads` says more.
     """
     folder = ModelFolder.open(name)
     with_torch = device not in ("auto", "cpu") or (device == "auto" and _has_gpu()) or precision is not None
@@ -50,34 +53,39 @@ def load_model(name: str | Path, device: str = "auto", precision: str | None = N
         from syntagma.runtime.onnx import OnnxRuntime
 
         check_checksum(folder.path, folder.values)
-        runtime: Runtime = OnnxRuntime(folder.path, folder.config, folder.graphs, threads)
+        runtime: Runtime = OnnxRuntime(folder.path, folder.config, folder.graphs, threads or 1)
     elif "engine" in folder.values:
         what = f"it was exported for {folder.values['engine']}, which runs in `syntagma bench` only"
         raise ConfigError(what, Place(str(folder.path)), "give the model that it was made from")
     else:
-        runtime = _in_torch(folder, device, precision)
+        runtime = _in_torch(folder, device, precision, threads)
     return Model(runtime, folder.vocabulary, folder.about, folder.words)
 
 
-def _in_torch(folder: ModelFolder, device: str, precision: str | None) -> Runtime:
+def _in_torch(folder: ModelFolder, device: str, precision: str | None, threads: int | None) -> Runtime:
     if find_spec("torch") is None:
         if folder.is_native and not folder.graphs:
             remedy = f"run `syntagma export --model {folder.path} --out ...` where torch is installed"
             raise ModelError("it has no graphs, so only torch can run it", Place(str(folder.path)), remedy)
         raise MissingExtra("torch", "train", f"running {folder.path.name} on {device}")
-    from syntagma.runtime.torch import TorchRuntime, find_device  # type: ignore[import-not-found, unused-ignore]
+    from syntagma.runtime.torch import TorchRuntime, find_device
 
     where = find_device(device)
+    if threads is not None:
+        import torch
+
+        torch.set_num_threads(threads)
     if folder.is_native:
         from syntagma.network.storage import from_pretrained
 
-        native: Runtime = TorchRuntime(from_pretrained(folder.path).network, where, precision)
-        return native
+        network = from_pretrained(folder.path).network
+        if threads is None:
+            use_threads_for(network)
+        return TorchRuntime(network, where, precision)
     from syntagma.backbone.storage import from_pretrained as load_backbone
-    from syntagma.runtime.hf import HfRuntime  # type: ignore[import-not-found, unused-ignore]
+    from syntagma.runtime.hf import HfRuntime
 
-    pretrained: Runtime = HfRuntime(load_backbone(folder.path).network, where, precision)
-    return pretrained
+    return HfRuntime(load_backbone(folder.path).network, where, precision)
 
 
 def _has_gpu() -> bool:

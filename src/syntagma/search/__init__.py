@@ -2,6 +2,6 @@
 
 from syntagma.search.generator import Generator, Steering
 from syntagma.search.options import SearchOptions
-from syntagma.search.output import Output, TraceLevel
+from syntagma.search.result import Output, TraceLevel
 
 __all__ = ["Generator", "Output", "SearchOptions", "Steering", "TraceLevel"]

@@ -8,31 +8,19 @@ The page holds everything: no script, no address, text only where text belongs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-import torch
-
 from syntagma.errors import ConfigError
-from syntagma.levels import MalformedInfill, is_label, show, split_infill
-from syntagma.network.batch import Example, make_batch, stack_contexts
-from syntagma.network.config import ModelConfig
-from syntagma.search.beam import Hypothesis, Sentence
-from syntagma.search.engine import Engine
+from syntagma.levels import show
 from syntagma.search.generator import Generator, Steering
-from syntagma.search.output import Output, TraceLevel, read_out, words_as_text
+from syntagma.search.growth import BeamEntry, PartEntry, parts_of
+from syntagma.search.hypothesis import Hypothesis
+from syntagma.search.options import SearchOptions
+from syntagma.search.request import SearchRequest
+from syntagma.search.result import Output
 from syntagma.tree import svg as tree_svg
-
-
-@dataclass(frozen=True)
-class Share:
-    """What one open label became, and the log-probability of that part of the infill."""
-
-    label: str
-    became: str
-    score: float
 
 
 @dataclass(frozen=True)
@@ -53,7 +41,7 @@ class Explanation:
 
     source: str
     outputs: tuple[Output, ...]
-    shares: tuple[tuple[Share, ...], ...]
+    shares: tuple[tuple[PartEntry, ...], ...]
     """For each level of the best output, what each constituent became."""
     depths: tuple[tuple[Node, ...], ...]
     """For each depth the contexts that competed, best first."""
@@ -122,7 +110,8 @@ class Explanation:
                     lines.append(f'<path class="{kind}" d="M{x0:.0f} {y0:.0f}L{left - 6:.0f} {y - 4:.0f}"/>')
                 shade = "" if node.kept else ' opacity=".5"'
                 weight = ' font-weight="700"' if node.winner else ""
-                texts.append(f'<text x="{left:.0f}" y="{y:.0f}"{shade}{weight}>{escape(node.context)}</text>')
+                shown = escape("".join(sign if sign.isprintable() else " " for sign in node.context))
+                texts.append(f'<text x="{left:.0f}" y="{y:.0f}"{shade}{weight}>{shown}</text>')
                 if node.kept:
                     kept.append((left + len(node.context) * 7.0 + 4, y - 4))
             places = kept
@@ -153,84 +142,48 @@ def _marked(context: str) -> str:
 
 def explain(generator: Generator, text: str, steering: Steering | None = None, **options: Any) -> Explanation:
     """Search, and keep what the search saw; `options` are those of `SearchOptions`."""
-    if not generator.network.config.guided:
-        raise ConfigError("a baseline has no structure to explain", remedy="use a guided model")
     steering = steering or Steering()
-    sentence = generator.sentence(0, text, steering, generator.defaults.changed(options))
-    sentence.remember = True
-    first = sentence.beam
-    (done,) = Engine(generator.network, generator.grammar).run([sentence])
+    request, first = explainable(generator, text, steering, generator.defaults.changed(options))
+    (done,) = generator.scheduler().run([request])
     return explained(generator, text, steering, done, first)
 
 
+def explainable(
+    generator: Generator, text: str, steering: Steering, options: SearchOptions
+) -> tuple[SearchRequest, list[Hypothesis]]:
+    """A request that remembers what it sees, and the beam that it begins with."""
+    if not generator.config.guided:
+        raise ConfigError("a baseline has no structure to explain", remedy="use a guided model")
+    request = generator.request(0, text, steering, options)
+    request.remember = True
+    return request, list(request.beam)
+
+
 def explained(
-    generator: Generator, text: str, steering: Steering, done: Sentence, first: list[Hypothesis]
+    generator: Generator, text: str, steering: Steering, done: SearchRequest, first: list[Hypothesis]
 ) -> Explanation:
     """The explanation of a search that is over and was told to remember; it began with the beam `first`."""
-    generator.check_found(done)
-    outputs = tuple(read_out(hypothesis, steering.start, generator.vocabulary) for hypothesis in done.beam)
-    grown = [hypothesis for hypothesis in done.beam[0].history()[1:] if hypothesis.infill]
-    parts = shares(generator, done.source, grown, outputs[0].trace)
-    return Explanation(text, outputs, tuple(parts), _depths(generator, done, first))
+    outputs = generator.outputs(done, steering)
+    if not isinstance(outputs, list):
+        raise outputs
+    parts = tuple(parts_of(level) for level in outputs[0].trace)
+    return Explanation(text, tuple(outputs), parts, _depths(generator, done, first))
 
 
-def _depths(generator: Generator, sentence: Sentence, first: list[Hypothesis]) -> tuple[tuple[Node, ...], ...]:
+def _depths(generator: Generator, request: SearchRequest, first: list[Hypothesis]) -> tuple[tuple[Node, ...], ...]:
     """What competed at each depth: the kept, and as many of the others as a page can show."""
-    way = {id(hypothesis) for hypothesis in sentence.beam[0].history()}
+    way = set(request.beam[0].history())
     before = first
     depths = []
-    for kept, dropped in sentence.rounds:
-        number = {id(hypothesis): at for at, hypothesis in enumerate(before)}
+    for kept, dropped in request.rounds:
+        number = {hypothesis: place for place, hypothesis in enumerate(before)}
         nodes = []
-        for hypothesis in [*kept, *dropped[: sentence.options.beam]]:
-            parent = hypothesis if id(hypothesis) in number else hypothesis.parent
-            context = show(words_as_text(generator.vocabulary.decode_tokens(hypothesis.context.ids)))
-            stays = any(hypothesis is other for other in kept)
-            nodes.append(
-                Node(context, hypothesis.score, stays, number.get(id(parent)), stays and id(hypothesis) in way)
-            )
+        for hypothesis in [*kept, *dropped[: request.options.beam]]:
+            parent = hypothesis if hypothesis in number else hypothesis.parent
+            context = BeamEntry.of(hypothesis, generator.vocabulary).context
+            stays = hypothesis in kept
+            place = number.get(parent) if parent is not None else None
+            nodes.append(Node(context, hypothesis.score, stays, place, stays and hypothesis in way))
         depths.append(tuple(nodes))
         before = kept
     return tuple(depths)
-
-
-_ROWS = 8
-"""Hypotheses that are scored together; their logits are the largest thing in memory."""
-
-
-@torch.inference_mode()
-def shares(
-    generator: Generator, source: Sequence[int], grown: Sequence[Hypothesis], levels: Sequence[TraceLevel]
-) -> list[tuple[Share, ...]]:
-    """For hypotheses that each grew by an infill, which `levels` spell: the log-probability of each part of it.
-
-    The end counts with the last part.
-    """
-    config = generator.network.config
-    found: list[tuple[Share, ...]] = []
-    for start in range(0, len(grown), _ROWS):
-        some = grown[start : start + _ROWS]
-        parents = [hypothesis.parent for hypothesis in some if hypothesis.parent is not None]
-        # One level a row, with the marks of the search, so that each token's history is that of the search.
-        examples = [
-            Example(source, [(parent.context.ids, hypothesis.infill)])
-            for hypothesis, parent in zip(some, parents, strict=True)
-        ]
-        contexts = stack_contexts([[parent.context] for parent in parents], config)
-        scores = generator.network.token_scores(replace(make_batch(examples, config), contexts=contexts)).tolist()
-        for hypothesis, level, row in zip(some, levels[start : start + _ROWS], scores, strict=True):
-            found.append(_share(hypothesis, level, row, config))
-    return found
-
-
-def _share(hypothesis: Hypothesis, level: TraceLevel, scores: list[float], config: ModelConfig) -> tuple[Share, ...]:
-    """The parts of one infill; `scores` has a number for each of its tokens and the end, then padding."""
-    sums: list[float] = []
-    for token, score in zip([*hypothesis.infill, config.end], scores, strict=False):
-        if token == config.part:
-            sums.append(0.0)
-        sums[-1] += score
-    parts = split_infill(level.infill)
-    assert not isinstance(parts, MalformedInfill)
-    labels = [show((token,)) for token in level.context if is_label(token)]
-    return tuple(Share(label, show(part), value) for label, part, value in zip(labels, parts, sums, strict=True))

@@ -10,33 +10,41 @@ g(text, start="<NP> <VP> , right ?")
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property, partial
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from syntagma.backbone.storage import from_pretrained
 from syntagma.errors import ConfigError, SyntagmaError
 from syntagma.levels import TOP, Label, Tokens, is_label, read_tokens
+from syntagma.network.config import ModelConfig
 from syntagma.network.contexts import AnnotatedContext
-from syntagma.network.interface import Learns
-from syntagma.search.beam import Hypothesis, Matcher, Sentence
-from syntagma.search.coinage import Coinage
-from syntagma.search.engine import Engine
-from syntagma.search.grammar import Grammar
+from syntagma.runtime.base import Runtime
+from syntagma.search.constraints.base import Constraint
+from syntagma.search.constraints.characters import CharacterConstraint, ReadableConstraint
+from syntagma.search.constraints.copy import CopyConstraint, core
+from syntagma.search.constraints.grammar import InfillGrammar
+from syntagma.search.constraints.lexical import LexicalConstraint
+from syntagma.search.constraints.lexicon import LexiconConstraint, LexiconTable
+from syntagma.search.constraints.pins import PinConstraint
+from syntagma.search.constraints.repeats import RepeatConstraint, repeats
+from syntagma.search.constraints.template import TemplateConstraint, matcher
+from syntagma.search.constraints.unary import UnaryConstraint
+from syntagma.search.document import FEW_WORDS, Document, segments
 from syntagma.search.growth import Growth
+from syntagma.search.hypothesis import Hypothesis
 from syntagma.search.options import SearchOptions
-from syntagma.search.output import Output, read_out, read_out_plain
-from syntagma.search.passage import Passage, pieces
+from syntagma.search.request import SearchRequest
+from syntagma.search.rerank import check_rerank
+from syntagma.search.result import Output, read_out, read_out_plain
+from syntagma.search.scheduler import Scheduler
 from syntagma.search.stopwatch import Stopwatch
-from syntagma.search.stutter import stutters
-from syntagma.search.wishes import Wishes
 from syntagma.template import Template, TemplateError
 from syntagma.text.lexicon import Lexicon
 from syntagma.text.spacing import respace
 from syntagma.text.subwords import Subwords
 from syntagma.text.vocabulary import Vocabulary
-from syntagma.text.words import Word
+from syntagma.text.words import Word, split
 
 Control = Literal["soft", "hard"]
 
@@ -46,17 +54,12 @@ BATCH = 128
 
 @dataclass(frozen=True)
 class Steering:
-    """What a user asks of the structure: a template to favour or guarantee, or a context to grow from."""
+    """What a user asks of the structure: a template to favour or guarantee, a context to grow from, and words."""
 
     template: Template | None = None
     control: Control = "soft"
     start: Tokens = (TOP,)
-    wishes: Wishes = field(default_factory=Wishes)
-
-    @property
-    def free(self) -> bool:
-        """Whether nothing is asked for."""
-        return self.template is None and self.start == (TOP,) and not self.wishes.any
+    lexical: LexicalConstraint = field(default_factory=LexicalConstraint)
 
 
 class Generator:
@@ -64,28 +67,35 @@ class Generator:
 
     def __init__(
         self,
-        network: Learns,
+        runtime: Runtime,
         vocabulary: Vocabulary,
         defaults: SearchOptions | None = None,
         words: Lexicon | None = None,
     ) -> None:
-        self.network = network.eval()
+        self.runtime = runtime
         self.vocabulary = vocabulary
         self.defaults = defaults or SearchOptions()
-        self.grammar = Grammar(network.config, vocabulary)
+        self.grammar = InfillGrammar(runtime.config, vocabulary)
         self.words = words
 
-    @staticmethod
-    def from_pretrained(name: str | Path, *, int8: bool = False) -> Generator:
-        """The model of that name: a bundled one, a folder, or a hub id."""
-        model = from_pretrained(name)
-        network = model.network
-        if int8:
-            from syntagma.network.int8 import quantised
+    @property
+    def config(self) -> ModelConfig:
+        """The model's configuration."""
+        return self.runtime.config
 
-            network = quantised(network)
-        defaults = SearchOptions.from_dict(model.about.get("search", {}))
-        return Generator(network, model.subwords, defaults, model.words)
+    @staticmethod
+    def from_pretrained(
+        name: str | Path, *, device: str | None = None, precision: str | None = None, threads: int | None = None
+    ) -> Generator:
+        """The model of that name: a bundled one, a folder, or a hub id.
+
+        `device` and `precision` are those of `syntagma.runtime.folder.load_model`; `threads` are those of the CPU.
+        """
+        from syntagma.runtime.folder import load_model
+
+        loaded = load_model(name, device or "auto", precision, threads)
+        defaults = SearchOptions.from_dict(loaded.about.get("search", {}))
+        return Generator(loaded.runtime, loaded.vocabulary, defaults, loaded.words)
 
     def __call__(
         self,
@@ -104,10 +114,12 @@ class Generator:
         """The best hypotheses for a source, best first; `options` are those of `SearchOptions`."""
         steering = self.steering(template, exemplar, exemplar_depth, control, start, must, must_not)
         settings = self.defaults.for_texts(nbest or 1, options)
-        (found,) = self.stream([text], steering=steering, options=settings)
+        (found,) = self.stream([text], steering=steering, options=settings, nbest=nbest or 1)
         if isinstance(found, SyntagmaError):
             raise found
         return found[:nbest]
+
+    # -- what a user asks for
 
     def steering(
         self,
@@ -119,30 +131,23 @@ class Generator:
         must: Sequence[str] = (),
         must_not: Sequence[str] = (),
     ) -> Steering:
-        """The user's wishes, checked against the model's labels."""
+        """What the user asks for, checked against the model's labels."""
         labels = self.vocabulary.labels
         if template is not None and exemplar is not None:
             raise ConfigError("a template and an exemplar are both given", remedy="give one of them")
         if (template is not None or exemplar is not None) and start is not None:
             raise ConfigError("a template and a start context are both given", remedy="give one of them")
-        if not self.network.config.guided and (template or exemplar or start):
+        if not self.runtime.capabilities.controls_template and (template or exemplar or start):
             raise ConfigError(
                 "this model writes its target in one go and cannot be steered", remedy="use a guided model"
             )
         if exemplar is not None:
-            from syntagma.parse import load_parser
-            from syntagma.text import split
-
-            (tree,) = load_parser("neural").parse([split(exemplar).texts()])
+            (tree,) = _parser().parse([split(exemplar).texts()])
             template = Template.from_tree(tree, exemplar_depth, labels)
         elif isinstance(template, str):
             template = Template.parse(template, labels)
         context = (TOP,) if start is None else self.read_context(start)
-        return Steering(template, control, context, Wishes.of(self.vocabulary, must, must_not))
-
-    def grow(self, text: str, *, steering: Steering | None = None, **options: Any) -> Growth:
-        """A search to walk level by level and to change on the way; `options` are those of `SearchOptions`."""
-        return Growth(self, text, steering or Steering(), self.defaults.changed(options))
+        return Steering(template, control, context, LexicalConstraint.of(self.vocabulary, must, must_not))
 
     def read_context(self, text: str) -> Tokens:
         """A context as a user writes it, `<NP> <VP> , right ?`: its words spaced as a writer would."""
@@ -155,6 +160,12 @@ class Generator:
             written[0] = Word(written[0].text)
         return tuple(written)
 
+    # -- searching
+
+    def grow(self, text: str, *, steering: Steering | None = None, **options: Any) -> Growth:
+        """A search to walk level by level and to change on the way; `options` are those of `SearchOptions`."""
+        return Growth(self, text, steering or Steering(), self.defaults.changed(options))
+
     def stream(
         self,
         texts: Iterable[str | SyntagmaError],
@@ -162,36 +173,37 @@ class Generator:
         steering: Steering | None = None,
         options: SearchOptions | None = None,
         batch: int = BATCH,
+        nbest: int = 1,
         watch: Stopwatch | None = None,
     ) -> Iterator[list[Output] | SyntagmaError]:
         """For each text, in order, its hypotheses or what was wrong with it; texts are taken in as there is room.
 
         An error among the texts, such as a line that could not be read, comes back in its place; a text without words
-        has no hypotheses.  `watch` is told where the time goes.
+        has no hypotheses.  `nbest` of them are wanted at least, `watch` is told where the time goes.
         """
         steering, options = steering or Steering(), options or self.defaults
-        engine = Engine(self.network, self.grammar, batch, watch)
-        begun: dict[int, Passage] = {}
+        scheduler = self.scheduler(batch, watch)
+        begun: dict[int, Document] = {}
         ready: dict[int, list[Output] | SyntagmaError] = {}
 
-        def sentences() -> Iterator[Sentence]:
+        def requests() -> Iterator[SearchRequest]:
             for number, text in enumerate(texts):
                 try:
                     if isinstance(text, SyntagmaError):
                         raise text
-                    passage = self.passage(number, text, steering, options)
-                    if passage.searches:
-                        begun[number] = passage
-                        yield from passage.searches
+                    document = self.document(number, text, steering, options, nbest)
+                    if document.requests:
+                        begun[number] = document
+                        yield from document.requests
                     else:
                         ready[number] = []
                 except SyntagmaError as error:
                     ready[number] = error
 
         following = 0
-        for sentence in engine.run(sentences()):
-            if begun[sentence.number].has_finished(sentence):
-                ready[sentence.number] = self.passage_outputs(begun.pop(sentence.number), steering)
+        for request in scheduler.run(requests()):
+            if begun[request.number].has_finished(request):
+                ready[request.number] = self.document_outputs(begun.pop(request.number), steering)
             while following in ready:
                 yield ready.pop(following)
                 following += 1
@@ -199,112 +211,192 @@ class Generator:
             yield ready.pop(following)
             following += 1
 
-    @property
-    def _scores_texts(self) -> bool:
-        """Whether the model can say how likely a given text is, written in one go."""
-        config = self.network.config
-        return (config.whole or config.architecture == "seq2seq") and hasattr(self.network, "token_scores")
+    def scheduler(self, batch: int = BATCH, watch: Stopwatch | None = None) -> Scheduler:
+        """A scheduler for requests of this generator."""
+        return Scheduler(self.runtime, self.grammar, batch, watch)
 
-    def passage(self, number: int, text: str, steering: Steering, options: SearchOptions) -> Passage:
+    def document(self, number: int, text: str, steering: Steering, options: SearchOptions, nbest: int = 1) -> Document:
         """The searches for one text, not begun: none where it has no words, one for each sentence with `split`."""
         if not text.strip():
-            return Passage([], [], options)
-        cut = pieces(text.strip()) if options.split and steering.free else [text]
+            return Document([], [], options.beam)
+        cut = segments(text.strip()) if options.split else [text]
         if len(cut) == 1:
-            return Passage([self.sentence(number, text, steering, options)], [""], options)
-        searches = [self.sentence(number, piece.strip(), steering, options) for piece in cut]
-        return Passage(searches, [piece[: len(piece) - len(piece.lstrip())] for piece in cut], options)
+            return Document([self.request(number, text, steering, options, nbest)], [""], options.beam)
+        if steering.template is not None and steering.control == "hard":
+            what = f"the text has {len(cut)} sentences, and a hard template guarantees the shape of one"
+            raise TemplateError(what, remedy="give the sentences one by one, or use control=soft or split=false")
+        gaps = [piece[: len(piece) - len(piece.lstrip())] for piece in cut]
+        homes = [_home(word, cut) for word in steering.lexical.texts]
+        floating = [word for word, home in enumerate(homes) if home is None]
+        requests = []
+        for place, piece in enumerate(cut):
+            mine = [word for word, home in enumerate(homes) if home in (place, None)]
+            lexical = steering.lexical.requiring(mine)
+            shape = steering if place == 0 else Steering()
+            few = len(piece.split()) < FEW_WORDS
+            asked = options.changed({"forbid_copy": False}) if few and options.copy_fallback else options
+            requests.append(self.request(number, piece.strip(), replace(shape, lexical=lexical), asked, nbest))
+        document = Document(requests, gaps, options.beam, options.sample)
+        document.floating = requests if floating else []
+        for request in document.floating:
+            request.floating = True
+        return document
 
-    def passage_outputs(self, passage: Passage, steering: Steering) -> list[Output] | SyntagmaError:
-        """What the searches for a text amount to, once all are over."""
-        found: list[list[Output]] = []
-        for search in passage.searches:
-            outputs = self.outputs(search, steering)
-            if isinstance(outputs, SyntagmaError):
-                return outputs
-            found.append(outputs)
-        return passage.together(found)
-
-    def sentence(self, number: int, text: str, steering: Steering, options: SearchOptions) -> Sentence:
+    def request(
+        self, number: int, text: str, steering: Steering, options: SearchOptions, nbest: int = 1
+    ) -> SearchRequest:
         """The search for one text, not begun."""
-        config = self.network.config
+        config = self.config
         source = tuple(self.vocabulary.encode(text))
         if len(source) + 1 > config.max_positions:
             raise SyntagmaError(
                 f"the text has {len(source)} subwords, the model reads {config.max_positions - 1}", remedy="split it"
             )
-        if (options.rank == "whole" and not config.whole) or (options.way_back and not self._scores_texts):
-            remedy = "use rank=joint without back, or a model trained with whole=true"
-            raise ConfigError("this model has not learnt to write whole texts", remedy=remedy)
-        may_stutter = options.stutter or stutters(source, self.vocabulary)
-        repeating = None if may_stutter else partial(stutters, vocabulary=self.vocabulary)
-        spelling = None if options.coin else self._coinage.beside(text, *self._asked(steering))
-        if not config.guided:
-            empty = Hypothesis(AnnotatedContext.plain([], config), 0.0, 1)
-            return Sentence(
-                number, source, options, config, empty, wishes=steering.wishes, stutters=repeating, spelling=spelling
-            )
-        guide = matches = None
-        if steering.template is not None:
-            self._check(steering.template, options)
-            if steering.control == "hard":
-                guide = steering.template.guide()
-            else:
-                matches = self._matcher(steering.template)
-        context = AnnotatedContext.plain(self.vocabulary.encode_tokens(steering.start), config)
-        start = Hypothesis(context, 0.0, 1, guide=guide)
-        canonical = getattr(self.vocabulary, "canonical", None)
-        return Sentence(
-            number, source, options, config, start, matches, steering.wishes, canonical, repeating, spelling
+        check_rerank(options, self.runtime.capabilities, config.whole)
+        target = tuple(getattr(self.vocabulary, "encode_target", self.vocabulary.encode)(text))
+        ids = self.vocabulary.encode_tokens(steering.start) if config.guided else []
+        return SearchRequest(
+            number,
+            source,
+            options,
+            config,
+            Hypothesis(AnnotatedContext.plain(ids, config), 0.0, 1),
+            list(self._constraints(text, target, steering, options)),
+            lexical=steering.lexical,
+            matches=self._matches(steering, options),
+            canonical=getattr(self.vocabulary, "canonical", None) if config.guided else None,
+            decode=self.vocabulary.decode,
+            target=target,
+            as_source=None if target == source else self._as_source,
+            wanted=nbest,
         )
 
-    @cached_property
-    def _coinage(self) -> Coinage:
-        if self.words is None or not isinstance(self.vocabulary, Subwords):
-            remedy = "use coin=true, or `syntagma export --words`"
-            raise ConfigError("this model has no list of the words that it knows", remedy=remedy)
-        return Coinage(self.words, self.vocabulary)
+    def _as_source(self, ids: Sequence[int]) -> tuple[int, ...]:
+        return tuple(self.vocabulary.encode(self.vocabulary.decode(ids)))
 
-    def _asked(self, steering: Steering) -> Iterator[str]:
-        """What the user has written or asks for, as texts."""
-        yield self.vocabulary.decode(self.vocabulary.encode_tokens(steering.start))
-        for word in steering.wishes.required:
-            yield from map(self.vocabulary.decode, word)
+    def _constraints(
+        self, text: str, source: tuple[int, ...], steering: Steering, options: SearchOptions
+    ) -> Iterator[Constraint]:
+        """What one request asks of its infills; pins come first, as what the user has written stands."""
+        config, vocabulary = self.config, self.vocabulary
+        if config.guided:
+            yield PinConstraint(config)
+            if options.max_unary_repeats >= 0:
+                yield UnaryConstraint(config, options.max_unary_repeats)
+            if steering.template is not None and steering.control == "hard":
+                yield TemplateConstraint(steering.template, self.grammar)
+        if options.known_words_only:
+            asked = vocabulary.decode(vocabulary.encode_tokens(steering.start)) if config.guided else ""
+            yield LexiconConstraint(self._lexicon, text, asked, *steering.lexical.texts)
+        else:
+            yield self._characters
+        if options.no_adjacent_repeats and not repeats(source, vocabulary):
+            yield RepeatConstraint(vocabulary)
+        if options.forbid_copy:
+            yield CopyConstraint(source, text, vocabulary, strict=not options.copy_fallback)
 
-    def outputs(self, sentence: Sentence, steering: Steering) -> list[Output] | SyntagmaError:
-        """What a search that is over amounts to, best first, or why it found nothing."""
-        try:
-            self.check_found(sentence)
-        except SyntagmaError as error:
-            return error
-        if not self.network.config.guided:
-            linearised = self.network.config.architecture == "linearised"
-            return [read_out_plain(hypothesis, self.vocabulary, linearised) for hypothesis in sentence.beam]
-        return [read_out(hypothesis, steering.start, self.vocabulary) for hypothesis in sentence.beam]
-
-    @staticmethod
-    def check_found(sentence: Sentence) -> None:
-        """Raise where the wishes left nothing in the beam."""
-        if sentence.beam:
-            return
-        if sentence.outgrown:
-            raise SyntagmaError("the text outgrew the model's positions", remedy="lower max_depth or max_tokens")
-        if sentence.wishes.any:
-            raise ConfigError("no output fulfils the wishes", remedy="ask for fewer words, or widen the beam")
-        raise TemplateError("no output of this model has the template's shape", remedy="loosen it with '...' or '*'")
-
-    def _matcher(self, template: Template) -> Matcher:
-        names = self.grammar.names
-
-        def matches(ids: Sequence[int], depth: int) -> bool:
-            return depth <= template.depth and template.matches([names[at] for at in ids if at in names], depth)
-
-        return matches
-
-    @staticmethod
-    def _check(template: Template, options: SearchOptions) -> None:
+    def _matches(self, steering: Steering, options: SearchOptions) -> Any:
+        template = steering.template
+        if template is None:
+            return None
         if template.depth > options.max_depth + 1:
             raise TemplateError(
                 f"the template is {template.depth} deep, the search goes to depth {options.max_depth}",
                 remedy="cut the template or raise max_depth",
             )
+        return matcher(template, self.grammar) if steering.control == "soft" else None
+
+    @cached_property
+    def _characters(self) -> Constraint:
+        if isinstance(self.vocabulary, Subwords):
+            return CharacterConstraint(self.grammar, self.vocabulary)
+        return ReadableConstraint(self.vocabulary)
+
+    @cached_property
+    def _lexicon(self) -> LexiconTable:
+        if self.words is None or not isinstance(self.vocabulary, Subwords):
+            remedy = "use known_words_only=false, or `syntagma export --words`"
+            raise ConfigError("this model has no list of the words that it knows", remedy=remedy)
+        return LexiconTable(self.words, self.vocabulary, self.grammar)
+
+    # -- what was found
+
+    def document_outputs(self, document: Document, steering: Steering) -> list[Output] | SyntagmaError:
+        """What the searches for a text amount to, once all are over."""
+        document.settle()
+        found: list[list[Output]] = []
+        for place, request in enumerate(document.requests):
+            outputs = self.outputs(request, steering if place == 0 else Steering())
+            if isinstance(outputs, SyntagmaError):
+                return outputs
+            found.append(outputs)
+        return document.combine(found)
+
+    def outputs(self, request: SearchRequest, steering: Steering) -> list[Output] | SyntagmaError:
+        """What a search that is over amounts to, best first, or why it found nothing."""
+        try:
+            self.check_found(request)
+        except SyntagmaError as error:
+            return error
+        beam = request.beam if request.options.sample else self.distinct(request.beam)
+        return [
+            replace(
+                self.read_out(hypothesis, steering.start),
+                rank_score=request.rank_scores.get(hypothesis),
+                note=request.note,
+            )
+            for hypothesis in beam
+        ]
+
+    def distinct(self, finished: Sequence[Hypothesis]) -> list[Hypothesis]:
+        """Without those whose texts differ from a better one's by case and punctuation only."""
+        found: dict[str, Hypothesis] = {}
+        for hypothesis in finished:
+            found.setdefault(core(self.vocabulary.decode(hypothesis.ids)), hypothesis)
+        return list(found.values())
+
+    def read_out(self, hypothesis: Hypothesis, first: Tokens) -> Output:
+        """The output that a finished hypothesis amounts to."""
+        if self.config.guided:
+            return read_out(hypothesis, first, self.vocabulary)
+        return read_out_plain(hypothesis, self.vocabulary, self.config.architecture == "linearised")
+
+    @staticmethod
+    def check_found(request: SearchRequest) -> None:
+        """Raise where nothing is in the beam."""
+        if request.error is not None:
+            raise request.error
+        if request.beam:
+            return
+        if request.outgrown:
+            raise SyntagmaError("the text outgrew the model's positions", remedy="lower max_depth or max_tokens")
+        if request.lexical.any:
+            raise ConfigError(
+                "no output meets the constraints on words and labels", remedy="ask for fewer words, or widen the beam"
+            )
+        if any(isinstance(one, TemplateConstraint) for one in request.fixed_constraints):
+            raise TemplateError(
+                "no output of this model has the template's shape", remedy="loosen it with '...' or '*'"
+            )
+        if any(isinstance(one, CopyConstraint) and one.strict for one in request.fixed_constraints):
+            raise ConfigError(
+                "every output that was found repeats the source",
+                remedy="allow copies (forbid_copy=false), or widen the beam",
+            )
+        raise ConfigError(
+            "the constraints leave the model nothing to write", remedy="lift one: known_words_only, max_unary_repeats"
+        )
+
+
+def _home(word: str, cut: Sequence[str]) -> int | None:
+    """The first segment whose source has a required word."""
+    wanted = LexicalConstraint(texts=[word])
+    return next((place for place, piece in enumerate(cut) if wanted.met_by(piece)), None)
+
+
+@cache
+def _parser() -> Any:
+    """The parser of exemplars, loaded once."""
+    from syntagma.parse import load_parser
+
+    return load_parser("neural")

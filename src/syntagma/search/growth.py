@@ -8,7 +8,8 @@
     growth.forbid(words=["mistake"])
     growth.finish()[0].text
 
-Every change can be undone, and shows in the trace as made by the user.
+Every change can be undone, and shows in the trace as made by the user.  A `BeamEntry` is what a user, a client of the
+service and an explanation see of a context.
 """
 
 from __future__ import annotations
@@ -18,27 +19,84 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from syntagma.errors import ConfigError
-from syntagma.levels import Tokens, is_label, show
+from syntagma.levels import MalformedInfill, Tokens, is_label, show, split_infill
 from syntagma.network.contexts import AnnotatedContext
-from syntagma.search.beam import Hypothesis, Sentence
-from syntagma.search.engine import Engine
+from syntagma.search.constraints.lexical import LexicalConstraint
+from syntagma.search.hypothesis import Hypothesis
 from syntagma.search.options import SearchOptions
-from syntagma.search.output import Output, read_out, words_as_text
-from syntagma.search.wishes import Wishes
+from syntagma.search.request import SearchRequest
+from syntagma.search.result import Output, TraceLevel, read_out, read_trace
 
 if TYPE_CHECKING:
     from syntagma.search.generator import Generator, Steering
+    from syntagma.text.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True)
-class Sprout:
-    """A context of the beam as the user sees it."""
+class PartEntry:
+    """What one open label became, and the log-probability of that part of the infill."""
+
+    label: str
+    became: str
+    score: float
+
+
+@dataclass(frozen=True)
+class BeamEntry:
+    """A context of a beam as a user sees it."""
 
     context: str
+    tokens: Tokens
     score: float
     depth: int
     finished: bool
     edited: bool
+    rewarded: bool = False
+    infill_score: float = 0.0
+    parts: tuple[PartEntry, ...] = ()
+    """What its infill made of each open label."""
+    fresh: tuple[bool, ...] = ()
+    """For each token, whether the last infill wrote it."""
+
+    @staticmethod
+    def of(hypothesis: Hypothesis, vocabulary: Vocabulary, grown: bool = True) -> BeamEntry:
+        """What a hypothesis is; with `grown`, also what its last infill did."""
+        first = tuple(vocabulary.decode_tokens(hypothesis.history()[0].context.ids))
+        trace, _, tokens = read_trace(hypothesis, first, vocabulary)
+        level = trace[-1] if grown and hypothesis.infill else None
+        return BeamEntry(
+            show(tokens),
+            tokens,
+            hypothesis.score,
+            hypothesis.depth,
+            not any(map(is_label, tokens)),
+            hypothesis.edited or bool(hypothesis.pins),
+            hypothesis.rewarded,
+            hypothesis.infill_score,
+            parts_of(level) if level is not None else (),
+            _fresh(level) if level is not None else (False,) * len(tokens),
+        )
+
+
+def parts_of(level: TraceLevel) -> tuple[PartEntry, ...]:
+    """What a level made of each open label, where the search has kept what each part scores."""
+    parts = split_infill(level.infill)
+    assert not isinstance(parts, MalformedInfill)
+    labels = [show((token,)) for token in level.context if is_label(token)]
+    return tuple(
+        PartEntry(label, show(part), score)
+        for label, part, score in zip(labels, parts, level.part_scores, strict=False)
+    )
+
+
+def _fresh(level: TraceLevel) -> tuple[bool, ...]:
+    parts = split_infill(level.infill)
+    assert not isinstance(parts, MalformedInfill)
+    sizes = iter(map(len, parts))
+    fresh: list[bool] = []
+    for token in level.context:
+        fresh += [True] * next(sizes) if is_label(token) else [False]
+    return tuple(fresh)
 
 
 @dataclass(frozen=True)
@@ -47,7 +105,7 @@ class _Moment:
 
     beam: tuple[Hypothesis, ...]
     lost: tuple[Hypothesis, ...]
-    wishes: Wishes
+    lexical: LexicalConstraint
 
 
 class Growth:
@@ -58,31 +116,32 @@ class Growth:
         self.text = text
         self.steering = steering
         self.options = options
-        sentence = generator.sentence(0, text, steering, options)
-        self._source = sentence.source
-        self._now = _Moment(tuple(sentence.beam), (), steering.wishes)
+        request = generator.request(0, text, steering, options)
+        self._now = _Moment(tuple(request.beam), (), steering.lexical)
         self._past: list[_Moment] = []
 
     # -- looking
 
     @property
-    def beam(self) -> list[Sprout]:
+    def beam(self) -> list[BeamEntry]:
         """The contexts that are alive, best first."""
-        return [self._sprout(hypothesis) for hypothesis in self._now.beam]
+        return [BeamEntry.of(hypothesis, self.generator.vocabulary) for hypothesis in self._now.beam]
 
     @property
-    def lost(self) -> list[Sprout]:
+    def lost(self) -> list[BeamEntry]:
         """The contexts that the last step left behind, best first."""
-        return [self._sprout(hypothesis) for hypothesis in self._now.lost]
+        return [BeamEntry.of(hypothesis, self.generator.vocabulary) for hypothesis in self._now.lost]
 
     @property
     def finished(self) -> bool:
         """Whether no label is open any more."""
-        return all(sprout.finished for sprout in self.beam)
+        return all(entry.finished for entry in self.beam)
 
     def outputs(self) -> list[Output]:
         """The finished hypotheses, best first."""
-        done = [h for h, sprout in zip(self._now.beam, self.beam, strict=True) if sprout.finished]
+        done = [h for h, entry in zip(self._now.beam, self.beam, strict=True) if entry.finished]
+        if not self.options.sample:
+            done = self.generator.distinct(done)
         return [read_out(hypothesis, self.steering.start, self.generator.vocabulary) for hypothesis in done]
 
     # -- growing
@@ -116,13 +175,13 @@ class Growth:
 
     def require(self, words: Sequence[str] = (), labels: Sequence[str] = ()) -> Growth:
         """Words that the text must hold, labels that the next infill must hold."""
-        made = Wishes.of(self.generator.vocabulary, words, labels=labels)
-        return self._move(replace(self._now, wishes=self._now.wishes.joined(made)))
+        made = LexicalConstraint.of(self.generator.vocabulary, words, labels=labels)
+        return self._move(replace(self._now, lexical=self._now.lexical.joined(made)))
 
     def forbid(self, words: Sequence[str] = (), labels: Sequence[str] = ()) -> Growth:
         """Words and labels that may not be written from here on."""
-        made = Wishes.of(self.generator.vocabulary, (), words, not_labels=labels)
-        return self._move(replace(self._now, wishes=self._now.wishes.joined(made)))
+        made = LexicalConstraint.of(self.generator.vocabulary, (), words, not_labels=labels)
+        return self._move(replace(self._now, lexical=self._now.lexical.joined(made)))
 
     def undo(self) -> Growth:
         """Back to before the last step or change."""
@@ -134,25 +193,11 @@ class Growth:
     # -- inside
 
     def _run(self, levels: int | None) -> None:
-        sentence = self._sentence()
-        sentence.levels = levels
-        sentence.on_level = meet_required_labels
-        engine = Engine(self.generator.network, self.generator.grammar)
-        (done,) = engine.run([sentence])
+        request = self.generator.request(0, self.text, self.steering, self.options)
+        go_on(request, self._now.beam, self._now.lexical, levels)
+        (done,) = self.generator.scheduler().run([request])
         self.generator.check_found(done)
-        self._move(_Moment(tuple(done.beam), tuple(done.dropped), done.wishes))
-
-    def _sentence(self) -> Sentence:
-        sentence = self.generator.sentence(0, self.text, self.steering, self.options)
-        sentence.beam = list(self._now.beam)
-        sentence.wishes = self._now.wishes
-        return sentence
-
-    def _sprout(self, hypothesis: Hypothesis) -> Sprout:
-        tokens: Tokens = words_as_text(self.generator.vocabulary.decode_tokens(hypothesis.context.ids))
-        finished = not any(is_label(token) for token in tokens)
-        edited = hypothesis.edited or bool(hypothesis.pins)
-        return Sprout(show(tokens), hypothesis.score, hypothesis.depth, finished, edited)
+        self._move(_Moment(tuple(done.beam), tuple(done.dropped), done.lexical))
 
     def _at(self, index: int) -> Hypothesis:
         if not 0 <= index < len(self._now.beam):
@@ -170,16 +215,25 @@ class Growth:
         return self
 
 
+def go_on(request: SearchRequest, beam: Sequence[Hypothesis], lexical: LexicalConstraint, levels: int | None) -> None:
+    """Have a request go on from a beam by so many levels, under those constraints on words and labels."""
+    request.continue_from(beam, lexical)
+    request.levels = levels
+    request.on_level = meet_required_labels
+
+
 def with_context(generator: Generator, old: Hypothesis, context: str) -> Hypothesis:
     """A hypothesis with a context of the user's in the place of its own; its score stays."""
     ids = generator.vocabulary.encode_tokens(generator.read_context(context))
-    marked = AnnotatedContext.plain(ids, generator.network.config)
-    return Hypothesis(marked, old.score, old.depth, old, edited=True, sample=old.sample)
+    made = AnnotatedContext.plain(ids, generator.config)
+    return Hypothesis(
+        made, old.score, old.depth, old, edited=True, sample=old.sample, log_probability=old.log_probability
+    )
 
 
 def with_pin(generator: Generator, old: Hypothesis, label: int, words: str) -> Hypothesis:
     """A hypothesis whose next infill has those words for one of its open labels, which count from 1."""
-    labels = generator.network.config.labels
+    labels = generator.config.labels
     opened = sum(token in labels for token in old.context.ids)
     if not 1 <= label <= opened:
         raise ConfigError(f"the context has {opened} open labels, not {label}", remedy="count them from 1")
@@ -187,13 +241,13 @@ def with_pin(generator: Generator, old: Hypothesis, label: int, words: str) -> H
     return replace(old, pins={**old.pins, label: ids})
 
 
-def meet_required_labels(sentence: Sentence) -> None:
+def meet_required_labels(request: SearchRequest) -> None:
     """At the end of a level: what lacks a label that was required of its infill is left; the next need not have it."""
-    labels = set(sentence.wishes.required_labels)
+    labels = request.lexical.required_labels
     if not labels:
         return
-    kept = [hypothesis for hypothesis in sentence.beam if labels <= set(hypothesis.infill)]
-    left = [hypothesis for hypothesis in sentence.beam if not labels <= set(hypothesis.infill)]
-    sentence.beam, sentence.dropped = kept, left + sentence.dropped
+    kept = [hypothesis for hypothesis in request.beam if labels <= set(hypothesis.infill)]
+    left = [hypothesis for hypothesis in request.beam if not labels <= set(hypothesis.infill)]
+    request.beam, request.dropped = kept, left + request.dropped
     if kept:
-        sentence.wishes = replace(sentence.wishes, required_labels=())
+        request.lexical = request.lexical.without_labels()

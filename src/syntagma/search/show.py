@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from syntagma.levels import MalformedInfill, Token, Tokens, is_label, show, split_infill
-from syntagma.search.output import Output, TraceLevel
+from syntagma.search.result import Output, TraceLevel
 from syntagma.tree.draw import LABEL_COLOUR, NO_COLOUR, RULE_COLOUR
 
 
@@ -29,6 +29,7 @@ def _line(score: float, text: str, marks: str) -> str:
 
 def _marks(level: TraceLevel) -> str:
     marks = ["edited"] * level.edited + ["matches the template"] * level.rewarded
+    marks += [f"one word: {join}" for join in level.joins]
     return f"   [{', '.join(marks)}]" if marks else ""
 
 

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from syntagma.errors import ConfigError, SyntagmaError
-from syntagma.levels import PART, MalformedInfill, Tokens, is_label, show, split_infill
+from syntagma.levels import is_label
 from syntagma.search import Generator, Output, Steering
-from syntagma.search.beam import Hypothesis, Sentence, fits
-from syntagma.search.explain import Share, shares
-from syntagma.search.growth import meet_required_labels, with_context, with_pin
+from syntagma.search.constraints.lexical import LexicalConstraint
+from syntagma.search.constraints.template import TemplateConstraint
+from syntagma.search.growth import BeamEntry, go_on, with_context, with_pin
+from syntagma.search.hypothesis import Hypothesis
 from syntagma.search.options import SearchOptions
-from syntagma.search.output import TraceLevel, read_out, read_trace
-from syntagma.search.wishes import Wishes
+from syntagma.search.request import SearchRequest, fits
 from syntagma.serve.models import Served
 from syntagma.serve.schemas import BEAM, GrowRequest, Options
 from syntagma.serve.states import read_state, write_state
-from syntagma.template import Guide, Template, TemplateError
+from syntagma.template import Template, TemplateError
 
 MOST_LOST = 16
+MOST_ROW_STEPS = 2_000
+"""Of one request, for each place of its beam: ten times what an ordinary sentence takes."""
 MOST_CONSTITUENTS = 60
-"""Of a template: what the engine leaves positions for."""
+"""Of a template: what the search leaves positions for."""
 
 
 class Beam(NamedTuple):
@@ -37,7 +39,7 @@ class Growing:
     """A search that is about to begin for a client."""
 
     served: Served
-    sentence: Sentence
+    request: SearchRequest
     sent: list[Hypothesis | None] | None
     """The beam that the client sent, None for what hard control rules out; None: it begins at the start."""
     nbest: int | None
@@ -45,7 +47,8 @@ class Growing:
 
 def settings(generator: Generator, request: Options) -> SearchOptions:
     """The search options of a request; the beam is wide enough for what it asks for."""
-    return generator.defaults.for_texts(request.nbest or 1, request.search(), widest=BEAM)
+    options = generator.defaults.for_texts(request.nbest or 1, request.search(), widest=BEAM)
+    return options.changed({"max_row_steps": min(options.max_row_steps or MOST_ROW_STEPS, MOST_ROW_STEPS)})
 
 
 def steer(generator: Generator, request: Options, template: Template | None) -> Steering:
@@ -62,78 +65,54 @@ def steer(generator: Generator, request: Options, template: Template | None) -> 
 
 
 def begin(served: Served, request: GrowRequest, template: Template | None, levels: int | None) -> Growing:
-    """The search that a request asks for, with its beam, pins and wishes."""
+    """The search that a request asks for, with its beam, pins and constraints."""
     generator = served.generator
     if not served.guided:
         raise ConfigError("this model writes its target in one go and grows nothing", remedy="use a guided model")
     steering = steer(generator, request, template)
-    sentence = checked(generator.sentence(0, request.text, steering, settings(generator, request)))
+    search = checked(generator.request(0, request.text, steering, settings(generator, request)))
     sent: list[Hypothesis | None] | None = None
     if request.beam_state is not None:
-        guide = sentence.start.guide
-        sent = [_entry(served, sentence, entry.state, entry.context, guide) for entry in request.beam_state]
-    beam: list[Hypothesis | None] = [*sentence.beam] if sent is None else sent
+        sent = [_entry(served, search, entry.state, entry.context) for entry in request.beam_state]
+    beam: list[Hypothesis | None] = [*search.beam] if sent is None else sent
     for pin in request.pins:
         if pin.index >= len(beam):
             raise ConfigError(f"the beam has {len(beam)} contexts, not {pin.index + 1}", remedy="count them from 0")
         old = beam[pin.index]
         if old is not None:
             beam[pin.index] = with_pin(generator, old, pin.label, pin.words)
-    sentence.beam = [hypothesis for hypothesis in beam if hypothesis is not None]
-    if not sentence.beam:
+    alive = [hypothesis for hypothesis in beam if hypothesis is not None]
+    if not alive:
         raise TemplateError("no context of the beam has the template's shape", remedy="loosen it, or begin anew")
-    wanted = Wishes.of(generator.vocabulary, request.require.words, (), request.require.labels)
-    unwanted = Wishes.of(generator.vocabulary, (), request.forbid.words, (), request.forbid.labels)
-    sentence.wishes = sentence.wishes.joined(wanted).joined(unwanted)
-    sentence.levels = levels
-    sentence.on_level = meet_required_labels
-    return Growing(served, checked(sentence), beam if sent is not None else None, request.nbest)
+    wanted = LexicalConstraint.of(generator.vocabulary, request.require.words, (), request.require.labels)
+    unwanted = LexicalConstraint.of(generator.vocabulary, (), request.forbid.words, (), request.forbid.labels)
+    go_on(search, alive, search.lexical.joined(wanted).joined(unwanted), levels)
+    return Growing(served, checked(search), beam if sent is not None else None, request.nbest)
 
 
-def checked(sentence: Sentence) -> Sentence:
-    """The sentence, if the model has positions for every context of its beam."""
-    for hypothesis in sentence.beam:
+def checked(request: SearchRequest) -> SearchRequest:
+    """The request, if the model has positions for every context of its beam."""
+    for hypothesis in request.beam:
         pinned = sum(map(len, hypothesis.pins.values()))
         context = hypothesis.context.ids
-        if not fits(context, sentence.config, sentence.source, pinned):
-            what = f"a context of {len(context)} subwords and {sentence.open_labels(hypothesis)} open labels"
+        if not fits(context, request.config, request.source, pinned):
+            what = f"a context of {len(context)} subwords and {request.open_labels(hypothesis)} open labels"
             raise SyntagmaError(f"{what} does not fit the model", remedy="shorten it")
-    return sentence
+    return request
 
 
-def _entry(
-    served: Served, sentence: Sentence, state: str | None, context: str | None, guide: Guide | None
-) -> Hypothesis | None:
+def _entry(served: Served, request: SearchRequest, state: str | None, context: str | None) -> Hypothesis | None:
     """The hypothesis that an entry of the client's beam stands for; None where hard control rules it out."""
     generator = served.generator
     if state is None:
         assert context is not None
-        edited = with_context(generator, sentence.start, context)
+        edited = with_context(generator, request.start, context)
         return replace(edited, parent=None, depth=1, score=0.0, edited=False)
-    found = read_state(state, served.name, sentence)
+    found = read_state(state, served.name, request)
     if context is not None:
         return with_context(generator, found, context)
-    history = found.history()
-    if guide is None or any(not grown.infill for grown in history[1:]) or not _from_top(history[0], sentence):
-        return found
-    followed = _follow(generator, guide, history)
-    return None if followed is None else replace(found, guide=followed)
-
-
-def _from_top(first: Hypothesis, sentence: Sentence) -> bool:
-    return list(first.context.ids) == [sentence.config.labels[0]]
-
-
-def _follow(generator: Generator, guide: Guide, history: Sequence[Hypothesis]) -> Guide | None:
-    """The guide after all infills of a history."""
-    names, part = generator.grammar.names, generator.network.config.part
-    following: Guide | None = guide
-    for grown in history[1:]:
-        for token in grown.infill:
-            if following is not None and (token == part or token in names):
-                following = following.follow(PART if token == part else names[token])
-        following = following.next_level() if following is not None else None
-    return following
+    shapes = [one for one in request.constraints if isinstance(one, TemplateConstraint)]
+    return found if all(shape.keep(found) for shape in shapes) else None
 
 
 # -- describing
@@ -143,13 +122,14 @@ class Describer:
     """Says what a depth of one client's search holds, as /v1/grow answers."""
 
     def __init__(self, growing: Growing) -> None:
-        self.served, self.source, self.nbest = growing.served, growing.sentence.source, growing.nbest
+        self.served, self.nbest = growing.served, growing.nbest
+        self.sample = growing.request.options.sample
         self.before: Sequence[Hypothesis | None] | None = growing.sent
 
     def level(self, beam: Beam) -> dict[str, Any]:
         """The answer for a depth; parents count in the beam of the call before."""
-        lost = beam.dropped[:MOST_LOST]
-        nodes = self._nodes([*beam.kept, *lost], self.before)
+        places = {one: place for place, one in enumerate(self.before or ()) if one is not None}
+        nodes = [self._node(hypothesis, places) for hypothesis in (*beam.kept, *beam.dropped[:MOST_LOST])]
         kept = nodes[: len(beam.kept)]
         for number, node in enumerate(kept):
             node["winner"] = number == 0
@@ -167,101 +147,65 @@ class Describer:
         return [output_values(self._read_out(hypothesis)) for hypothesis in self.ends(beam)]
 
     def ends(self, beam: Sequence[Hypothesis]) -> list[Hypothesis]:
-        """The hypotheses of a beam that are finished, as many as are wanted."""
-        labels = set(self.served.generator.network.config.labels)
-        return [one for one in beam if labels.isdisjoint(one.context.ids)][: self.nbest]
+        """The hypotheses of a beam that are finished and say something different each, as many as are wanted."""
+        generator = self.served.generator
+        labels = set(generator.config.labels)
+        done = [one for one in beam if labels.isdisjoint(one.context.ids)]
+        return (done if self.sample else generator.distinct(done))[: self.nbest]
 
     def _read_out(self, hypothesis: Hypothesis) -> Output:
-        return read_out(hypothesis, self._first(hypothesis), self.served.generator.vocabulary)
-
-    def _first(self, hypothesis: Hypothesis) -> Tokens:
+        generator = self.served.generator
         first = hypothesis.history()[0].context.ids
-        return tuple(self.served.generator.vocabulary.decode_tokens(first))
+        return generator.read_out(hypothesis, tuple(generator.vocabulary.decode_tokens(first)))
 
-    def _nodes(
-        self, hypotheses: Sequence[Hypothesis], before: Sequence[Hypothesis | None] | None
-    ) -> list[dict[str, Any]]:
-        vocabulary = self.served.generator.vocabulary
-        read = [read_trace(hypothesis, self._first(hypothesis), vocabulary) for hypothesis in hypotheses]
-        places = {id(one): at for at, one in enumerate(before or ()) if one is not None}
+    def _node(self, hypothesis: Hypothesis, places: Mapping[Hypothesis, int]) -> dict[str, Any]:
         # A finished context that only stays is its own parent, and nothing in it is new.
-        grown = [at for at, one in enumerate(hypotheses) if one.infill and id(one) not in places]
-        parts = shares(
-            self.served.generator,
-            self.source,
-            [hypotheses[at] for at in grown],
-            [read[at][0][-1] for at in grown],
-        )
-        shared = dict(zip(grown, parts, strict=True))
-        nodes = []
-        for at, (hypothesis, (trace, _, context)) in enumerate(zip(hypotheses, read, strict=True)):
-            parent = next((places[id(one)] for one in hypothesis.history()[::-1] if id(one) in places), None)
-            level = trace[-1] if at in shared else None
-            nodes.append(self._node(hypothesis, context, level, shared.get(at, ()), parent))
-        return nodes
-
-    def _node(
-        self,
-        hypothesis: Hypothesis,
-        context: Tokens,
-        level: TraceLevel | None,
-        parts: Sequence[Share],
-        parent: int | None,
-    ) -> dict[str, Any]:
-        fresh = _new(level) if level is not None else [False] * len(context)
+        entry = BeamEntry.of(hypothesis, self.served.generator.vocabulary, grown=hypothesis not in places)
+        parent = next((places[one] for one in hypothesis.history()[::-1] if one in places), None)
         return {
             "state": write_state(hypothesis, self.served.name),
-            "context": show(context),
+            "context": entry.context,
             "tokens": [
                 {"text": token.name if is_label(token) else str(token), "label": is_label(token), "new": new}
-                for token, new in zip(context, fresh, strict=True)
+                for token, new in zip(entry.tokens, entry.fresh, strict=True)
             ],
-            "score": hypothesis.score,
-            "depth": hypothesis.depth,
+            "score": entry.score,
+            "depth": entry.depth,
             "parent": parent,
-            "finished": not any(map(is_label, context)),
+            "finished": entry.finished,
             "edited": hypothesis.edited,
-            "rewarded": hypothesis.rewarded,
+            "rewarded": entry.rewarded,
             "winner": False,
-            "infill_score": hypothesis.infill_score,
-            "parts": [{"label": part.label.strip("<>"), "became": part.became, "score": part.score} for part in parts],
+            "infill_score": entry.infill_score,
+            "parts": [
+                {"label": part.label.strip("<>"), "became": part.became, "score": part.score} for part in entry.parts
+            ],
         }
-
-
-def _new(level: TraceLevel) -> list[bool]:
-    """For each token of the context that a level grows, whether its infill wrote it."""
-    parts = split_infill(level.infill)
-    assert not isinstance(parts, MalformedInfill)
-    sizes = iter(map(len, parts))
-    fresh: list[bool] = []
-    for token in level.context:
-        fresh += [True] * next(sizes) if is_label(token) else [False]
-    return fresh
 
 
 def winners(beams: Sequence[Beam], ends: Sequence[Hypothesis]) -> list[list[int | None]]:
     """For each finished hypothesis its place, or its ancestor's, in the beam of each depth."""
     found = []
     for end in ends:
-        way = {id(one) for one in end.history()}
+        way = set(end.history())
         places: list[int | None] = []
         for beam in beams:
-            last = [at for at, one in enumerate(beam.kept) if id(one) in way]
+            last = [at for at, one in enumerate(beam.kept) if one in way]
             places.append(last[-1] if last else None)
         found.append(places)
     return found
 
 
-def watch_levels(sentence: Sentence, tell: Callable[[Beam], None]) -> None:
+def watch_levels(request: SearchRequest, tell: Callable[[Beam], None]) -> None:
     """Have `tell` called, in the worker's thread, with each depth that is reached."""
-    before = sentence.on_level
+    before = request.on_level
 
-    def on_level(now: Sentence) -> None:
+    def on_level(now: SearchRequest) -> None:
         if before is not None:
             before(now)
         tell(Beam(list(now.beam), list(now.dropped)))
 
-    sentence.on_level = on_level
+    request.on_level = on_level
 
 
 def output_values(output: Output) -> dict[str, Any]:

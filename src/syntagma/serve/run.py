@@ -16,7 +16,6 @@ import uvicorn
 
 from syntagma.config import Settings
 from syntagma.errors import ConfigError
-from syntagma.process import use_threads_for
 from syntagma.serve.app import make_app
 from syntagma.serve.compare import Comparison, VoteStore, read_items
 from syntagma.serve.guard import Rules, is_loopback
@@ -42,7 +41,6 @@ class ServeSettings(Settings):
     queue: int = 128
     seconds: float = 30.0
     threads: int | None = None
-    int8: bool = False
 
     def __post_init__(self) -> None:
         for name in ("batch", "queue"):
@@ -67,10 +65,6 @@ class ServeSettings(Settings):
 
 def serve(settings: ServeSettings) -> None:
     """Serve until a signal comes; then finish what was begun."""
-    if settings.threads is not None:
-        import torch
-
-        torch.set_num_threads(settings.threads)
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="syntagma: %(message)s")
     with _listen(settings.host, settings.port) as listener:
         comparison = None
@@ -81,15 +75,14 @@ def serve(settings: ServeSettings) -> None:
             batch=settings.batch,
             queue=settings.queue,
             seconds=settings.seconds,
-            int8=settings.int8,
+            threads=settings.threads,
         )
-        if settings.threads is None:
-            use_threads_for(*(model.generator.network for model in models.values()))
         rules = Rules(
             settings.token,
             is_loopback(settings.host),
             frozenset(host.lower() for host in settings.hosts),
             seconds=settings.seconds,
+            threads=settings.threads,
         )
         service = Service(models, parser=load_bundled_parser(), comparison=comparison, rules=rules)
         config = uvicorn.Config(

@@ -10,6 +10,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
+from syntagma.search.options import ALIASES, renamed
+
 TEXT, TEXTS, PARSED = 400, 32, 64
 BEAM, NBEST, DEPTH, WISHES, PINS = 16, 16, 32, 16, 64
 CONTEXT, STATE, WORD = 2_000, 40_000, 80
@@ -38,14 +40,21 @@ class Options(Request):
     nbest: int | None = Field(None, ge=1, le=NBEST, description="How many outputs to answer with.")
     alpha: float | None = Field(None, ge=0, lt=1, description="The accumulation weight.")
     score: Literal["sum", "mean"] | None = Field(None, description="An infill's log-probabilities summed or averaged.")
-    rank: Literal["score", "joint", "whole"] | None = Field(
-        None, description="Order outputs by the search's score, by their log-probability, or with a second opinion."
+    rerank: Literal["none", "joint", "seq2seq"] | None = Field(
+        None, description="Order outputs by the search's score, by their log-probability, or also by that in one go."
     )
-    back: float | None = Field(None, ge=0, le=100, description="How much the way back to the source counts there.")
-    novel: bool | None = Field(None, description="Leave out an output that only repeats the source.")
-    stutter: bool | None = Field(None, description="Allow the same words twice in a row.")
-    coin: bool | None = Field(None, description="Allow words that the model makes up.")
-    split: bool | None = Field(None, description="Go through a text sentence by sentence, unless it is steered.")
+    channel_weight: float | None = Field(None, ge=0, le=100, description="How much the noisy channel counts there.")
+    forbid_copy: bool | None = Field(None, description="Leave out an output that only repeats the source.")
+    no_adjacent_repeats: bool | None = Field(None, description="Leave out the same words twice in a row.")
+    known_words_only: bool | None = Field(None, description="Write no words that the model makes up.")
+    rank: Literal["score", "joint", "whole"] | None = Field(
+        None, description="Was the name of rerank.", deprecated=True
+    )
+    back: float | None = Field(None, ge=0, le=100, description="Was the name of channel_weight.", deprecated=True)
+    novel: bool | None = Field(None, description="Was the name of forbid_copy.", deprecated=True)
+    stutter: bool | None = Field(None, description="The opposite of no_adjacent_repeats.", deprecated=True)
+    coin: bool | None = Field(None, description="The opposite of known_words_only.", deprecated=True)
+    split: bool | None = Field(None, description="Go through a text sentence by sentence.")
     prune: float | None = Field(None, ge=0, le=1000, description="Drop what lags behind by so much; 0 drops nothing.")
     max_depth: int | None = Field(None, ge=1, le=DEPTH, description="How deep a tree may grow.")
     template: Context | None = Field(None, description="The tree's shape, such as (S (NP) (VP *)).")
@@ -56,7 +65,8 @@ class Options(Request):
     start: Context | None = Field(None, description="A context to grow from, such as <NP> <VP> , right ?")
     must: Words = Field([], description="Words that must appear.")
     must_not: Words = Field([], description="Words that must not appear.")
-    diversity: float | None = Field(None, ge=0, le=100, description="A penalty for what hypotheses share.")
+    diversity_penalty: float | None = Field(None, ge=0, le=100, description="A penalty for what hypotheses share.")
+    diversity: float | None = Field(None, ge=0, le=100, description="Was diversity_penalty.", deprecated=True)
     sample: bool | None = Field(None, description="Draw hypotheses instead of searching for the best.")
     temperature: float | None = Field(None, ge=0.01, le=100)
     top_p: float | None = Field(None, gt=0, le=1)
@@ -65,10 +75,12 @@ class Options(Request):
     def search(self) -> dict[str, Any]:
         """The options that are given, of those that `SearchOptions` has."""
         names = (
-            "beam", "alpha", "score", "rank", "back", "novel", "stutter", "coin", "split", "prune", "max_depth",
-            "reward", "diversity", "sample", "temperature", "top_p", "seed",
+            "beam", "alpha", "score", "rerank", "channel_weight", "forbid_copy", "no_adjacent_repeats",
+            "known_words_only", "split", "prune", "max_depth", "reward", "diversity_penalty", "sample", "temperature",
+            "top_p", "seed",
         )  # fmt: skip
-        return {name: value for name in names if (value := getattr(self, name)) is not None}
+        given = self.model_dump(include={*names, *ALIASES}, exclude_none=True)
+        return renamed(given)
 
 
 def _one_or_many(values: Any) -> Any:
@@ -264,7 +276,7 @@ class TemplateAnswer(BaseModel):
 
 
 class SentencesAnswer(BaseModel):
-    """What of a text is searched at a time: its sentences, but one of few words stays with its neighbour."""
+    """What of a text is searched at a time: its sentences."""
 
     sentences: list[str]
 

@@ -10,10 +10,10 @@ from typing import Any
 
 from syntagma.errors import ConfigError, SyntagmaError
 from syntagma.parse import Parser
-from syntagma.search.beam import Sentence
-from syntagma.search.explain import explained
-from syntagma.search.output import Output
-from syntagma.search.passage import Passage, pieces
+from syntagma.search.document import Document, segments
+from syntagma.search.explain import explainable, explained
+from syntagma.search.request import SearchRequest
+from syntagma.search.result import Output
 from syntagma.serve.compare import Comparison
 from syntagma.serve.counters import Counters
 from syntagma.serve.growing import (
@@ -121,22 +121,22 @@ class Service:
         steering = steer(generator, request, await self._template(served, request))
         options = settings(generator, request)
         texts = request.texts or [request.text or ""]
-        ready: list[Passage | SyntagmaError] = []
+        ready: list[Document | SyntagmaError] = []
         for number, text in enumerate(texts):
             try:
-                passage = generator.passage(number, text, steering, options)
-                passage.searches = [checked(search) for search in passage.searches]
-                ready.append(passage)
+                document = generator.document(number, text, steering, options, request.nbest or 1)
+                document.requests = [checked(search) for search in document.requests]
+                ready.append(document)
             except SyntagmaError as error:
                 ready.append(error)
-        searched = [search for one in ready if isinstance(one, Passage) for search in one.searches]
+        searched = [search for one in ready if isinstance(one, Document) for search in one.requests]
         found = iter(await served.worker.search(searched) if searched else ())
         results: list[dict[str, Any]] = []
         for text, one in zip(texts, ready, strict=True):
             outputs: list[Output] | Exception
-            if isinstance(one, Passage):
-                wrong = [done for done in islice(found, len(one.searches)) if isinstance(done, Exception)]
-                outputs = wrong[0] if wrong else generator.passage_outputs(one, steering)
+            if isinstance(one, Document):
+                wrong = [done for done in islice(found, len(one.requests)) if isinstance(done, Exception)]
+                outputs = wrong[0] if wrong else generator.document_outputs(one, steering)
             else:
                 outputs = one
             if isinstance(outputs, list):
@@ -151,7 +151,7 @@ class Service:
     async def grow(self, request: GrowRequest) -> dict[str, Any]:
         """A beam grown by one depth, or several."""
         growing = await self._begin(request, request.levels or 1)
-        done = await self._searched(growing.served, growing.sentence)
+        done = await self._searched(growing.served, growing.request)
         describer = Describer(growing)
         return await growing.served.desk.do(describer.level, Beam(done.beam, done.dropped))
 
@@ -165,8 +165,8 @@ class Service:
             with contextlib.suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(beams.put_nowait, beam)
 
-        watch_levels(growing.sentence, tell)
-        return self._events(growing, growing.served.worker.put([growing.sentence]), beams)
+        watch_levels(growing.request, tell)
+        return self._events(growing, growing.served.worker.put([growing.request]), beams)
 
     async def _events(
         self, growing: Growing, works: Sequence[Work], beams: asyncio.Queue[Beam | None]
@@ -194,14 +194,10 @@ class Service:
     async def explain(self, request: ExplainRequest) -> str:
         """The page that explains a search."""
         served = self.model(request.model)
-        if not served.guided:
-            raise ConfigError("a baseline has no structure to explain", remedy="use a guided model")
         steering = steer(served.generator, request, await self._template(served, request))
         options = settings(served.generator, request)
-        sentence = checked(served.generator.sentence(0, request.text, steering, options))
-        sentence.remember = True
-        first = list(sentence.beam)
-        done = await self._searched(served, sentence)
+        search, first = explainable(served.generator, request.text, steering, options)
+        done = await self._searched(served, checked(search))
         explanation = await served.desk.do(explained, served.generator, request.text, steering, done, first)
         return await served.desk.do(explanation.to_html)
 
@@ -209,12 +205,12 @@ class Service:
         served = self.model(request.model)
         return begin(served, request, await self._template(served, request), levels)
 
-    async def _searched(self, served: Served, sentence: Sentence) -> Sentence:
-        (done,) = await served.worker.search([sentence])
+    async def _searched(self, served: Served, request: SearchRequest) -> SearchRequest:
+        (done,) = await served.worker.search([request])
         return self._check(served, done)
 
     @staticmethod
-    def _check(served: Served, done: Sentence | Exception) -> Sentence:
+    def _check(served: Served, done: SearchRequest | Exception) -> SearchRequest:
         if isinstance(done, Exception):
             raise done
         served.generator.check_found(done)
@@ -235,7 +231,7 @@ class Service:
     @staticmethod
     async def sentences(request: SentencesRequest) -> dict[str, Any]:
         """The texts to grow one by one where a model has learnt single sentences."""
-        return {"sentences": [piece.strip() for piece in pieces(request.text)]}
+        return {"sentences": [segment.strip() for segment in segments(request.text)]}
 
     async def _template(self, served: Served, request: Options) -> Template | None:
         if request.exemplar is None:

@@ -17,7 +17,8 @@ from syntagma.errors import SyntagmaError
 from syntagma.levels import MalformedInfill, expand
 from syntagma.network.config import ModelConfig
 from syntagma.network.contexts import AnnotatedContext
-from syntagma.search.beam import Hypothesis, Sentence, fits
+from syntagma.search.hypothesis import Hypothesis
+from syntagma.search.request import SearchRequest, fits
 
 VERSION = 1
 _LARGEST, _MOST_STEPS, _MOST_SCORE = 400_000, 80, 1e9
@@ -45,9 +46,9 @@ def write_state(hypothesis: Hypothesis, model: str) -> str:
     return base64.urlsafe_b64encode(packed).decode().rstrip("=")
 
 
-def read_state(text: str, model: str, sentence: Sentence) -> Hypothesis:
-    """The hypothesis of a sentence that a string stands for; `StateError` where it cannot be one."""
-    config = sentence.config
+def read_state(text: str, model: str, request: SearchRequest) -> Hypothesis:
+    """The hypothesis of a request that a string stands for; `StateError` where it cannot be one."""
+    config = request.config
     try:
         packed = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
         opened = zlib.decompressobj()
@@ -66,17 +67,20 @@ def read_state(text: str, model: str, sentence: Sentence) -> Hypothesis:
         raise StateError("cannot be read")
     found = Hypothesis(AnnotatedContext.plain(_ids(start, config), config), 0.0, 1, sample=sample)
     for step in steps:
-        if not fits(found.context.ids, config, sentence.source):
+        if not fits(found.context.ids, config, request.source):
             raise StateError("does not fit the model")
-        found = _step(found, step, sentence)
+        found = _step(found, step, request)
     return found
 
 
-def _step(before: Hypothesis, step: Any, sentence: Sentence) -> Hypothesis:
-    config = sentence.config
+def _step(before: Hypothesis, step: Any, request: SearchRequest) -> Hypothesis:
+    config = request.config
     if isinstance(step, list) and len(step) == 1:
         context = AnnotatedContext.plain(_ids(step[0], config), config)
-        return Hypothesis(context, before.score, before.depth, before, edited=True, sample=before.sample)
+        return Hypothesis(
+            context, before.score, before.depth, before, edited=True, sample=before.sample,
+            log_probability=before.log_probability,
+        )  # fmt: skip
     if not isinstance(step, list) or len(step) != 4 or type(step[3]) is not int or not 0 <= step[3] < 4:
         raise StateError("cannot be read")
     ids, flags = _ids(step[0], config, part=True), step[3]
@@ -87,8 +91,9 @@ def _step(before: Hypothesis, step: Any, sentence: Sentence) -> Hypothesis:
     if len(ids) + 1 > config.max_positions or config.labels[0] in ids:
         raise StateError("holds an infill that no model writes")
     return Hypothesis(
-        sentence.expanded(before, ids), score, before.depth + 1, before, tuple(ids), infill_score,
+        request.expanded(before, ids), score, before.depth + 1, before, tuple(ids), infill_score,
         rewarded=bool(flags & 1), edited=bool(flags & 2), sample=before.sample,
+        log_probability=before.log_probability + infill_score * (1 if request.options.score == "sum" else len(ids) + 1),
     )  # fmt: skip
 
 

@@ -1,8 +1,8 @@
-"""One thread for each model: it turns the engine, and the searches of all clients are in that engine together.
+"""One thread for each model: it steps the scheduler, in which the searches of all clients are together.
 
-A request puts its sentences into a bounded queue and waits; whoever stops waiting (the client has gone, its time is
-over) takes them out again, be they in the queue or in the engine.  A sentence that breaks the engine is found by
-searching for each one alone, so that it fails nobody else.
+A client puts its search requests into a bounded queue and waits; whoever stops waiting (the client has gone, its time
+is over) takes them out again, be they in the queue or running.  A request that breaks the scheduler is found by running
+each one alone, so that it fails nobody else.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from dataclasses import dataclass, field
 
 from syntagma.errors import SyntagmaError
 from syntagma.search import Generator
-from syntagma.search.beam import Sentence
-from syntagma.search.engine import Engine
+from syntagma.search.request import SearchRequest
 
 log = logging.getLogger("syntagma.serve")
 
@@ -34,17 +33,17 @@ class SearchFailed(Exception):
 
 @dataclass(eq=False)
 class Work:
-    """One sentence and who waits for it."""
+    """One request and who waits for it."""
 
-    sentence: Sentence
+    request: SearchRequest
     loop: asyncio.AbstractEventLoop
-    future: asyncio.Future[Sentence] = field(init=False)
+    future: asyncio.Future[SearchRequest] = field(init=False)
 
     def __post_init__(self) -> None:
         self.future = self.loop.create_future()
 
     def settle(self, error: Exception | None = None) -> None:
-        """From the worker's thread: hand the sentence or an error to whoever waits."""
+        """From the worker's thread: hand the request or an error to whoever waits."""
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
             self.loop.call_soon_threadsafe(self._settle, error)
 
@@ -52,7 +51,7 @@ class Work:
         if self.future.done():
             return
         if error is None:
-            self.future.set_result(self.sentence)
+            self.future.set_result(self.request)
         else:
             self.future.set_exception(error)
 
@@ -64,10 +63,10 @@ class Worker:
         self.generator = generator
         self.batch, self.queue, self.seconds = batch, queue, seconds
         self.pace = 0.0
-        """Seconds from one finished sentence to the next, of late, while there is work."""
+        """Seconds from one finished request to the next, of late, while there is work."""
         self._since = 0.0
         self.finished = self.withdrawn = self.turns = 0
-        self._engine = Engine(generator.network, generator.grammar, batch)
+        self._scheduler = generator.scheduler(batch)
         self._row_steps = 0
         self._changed = threading.Condition()
         # Shared with the thread, under the lock:
@@ -83,18 +82,18 @@ class Worker:
 
     @property
     def waiting(self) -> int:
-        """How many sentences wait for a place."""
+        """How many requests wait for a place."""
         return len(self._waiting)
 
     @property
     def alive(self) -> int:
-        """How many sentences are being searched."""
+        """How many requests are being searched."""
         return len(self._inside) + len(self._suspects)
 
     @property
     def row_steps(self) -> int:
         """Rows decoded so far."""
-        return self._row_steps + self._engine.row_steps
+        return self._row_steps + self._scheduler.row_steps
 
     def start(self) -> None:
         """Begin to work."""
@@ -108,29 +107,29 @@ class Worker:
         if self._thread.is_alive():
             self._thread.join()
 
-    async def search(self, sentences: Sequence[Sentence]) -> list[Sentence | Exception]:
+    async def search(self, requests: Sequence[SearchRequest]) -> list[SearchRequest | Exception]:
         """Search for all; each comes back, or what went wrong with it.  `Busy` where there is no room in the queue.
 
-        A caller that is cancelled takes its sentences along.
+        A caller that is cancelled takes its requests along.
         """
-        return await self.wait(self.put(sentences))
+        return await self.wait(self.put(requests))
 
-    async def wait(self, works: Sequence[Work]) -> list[Sentence | Exception]:
+    async def wait(self, works: Sequence[Work]) -> list[SearchRequest | Exception]:
         """What became of what was put; whoever stops waiting takes it out again."""
         try:
             found = await asyncio.gather(*(work.future for work in works), return_exceptions=True)
         finally:
             self._withdraw(works)
-        return [one if isinstance(one, Sentence | Exception) else SearchFailed() for one in found]
+        return [one if isinstance(one, SearchRequest | Exception) else SearchFailed() for one in found]
 
-    def put(self, sentences: Sequence[Sentence]) -> list[Work]:
-        """Queue sentences; `Busy` where there is no room."""
+    def put(self, requests: Sequence[SearchRequest]) -> list[Work]:
+        """Queue requests; `Busy` where there is no room."""
         loop = asyncio.get_running_loop()
-        works = [Work(sentence, loop) for sentence in sentences]
+        works = [Work(request, loop) for request in requests]
         with self._changed:
             if self._stopping:
                 raise Busy("the service is stopping", remedy="ask again in a moment")
-            # A request of many sentences gets in whole wherever there is room for one, so that it cannot starve.
+            # A client's many requests get in whole wherever there is room for one, so that it cannot starve.
             # Who would wait longer than a request may take is told so now rather than then.
             if len(self._waiting) >= self.queue or len(self._waiting) * self.pace > self.seconds:
                 raise Busy("too many requests are waiting", remedy="ask again in a moment")
@@ -154,7 +153,7 @@ class Worker:
     def _run(self) -> None:
         while self._take():
             try:
-                done = self._engine.turn()
+                done = self._scheduler.step()
             except Exception as error:
                 self._recover(error)
                 continue
@@ -164,13 +163,13 @@ class Worker:
                 taken = (now - self._since) / len(done)
                 self.pace = taken if not self.pace else 0.7 * self.pace + 0.3 * taken
                 self._since = now
-            for sentence in done:
+            for request in done:
                 self.finished += 1
-                if work := self._inside.pop(id(sentence), None):
+                if work := self._inside.pop(id(request), None):
                     work.settle()
 
     def _take(self) -> bool:
-        """Let sentences out and in, waiting while there is nothing to do; False at the end."""
+        """Let requests out and in, waiting while there is nothing to do; False at the end."""
         with self._changed:
             while not (self._waiting or self._leaving or self._inside or self._suspects):
                 if self._stopping:
@@ -182,27 +181,27 @@ class Worker:
                 room = self.batch - len(self._inside)
                 entering = [self._waiting.popleft() for _ in range(min(room, len(self._waiting)))]
         for work in leaving:
-            self._inside.pop(id(work.sentence), None)
-            self._engine.leave(work.sentence)
+            self._inside.pop(id(work.request), None)
+            self._scheduler.abort(work.request)
             if work in self._suspects:
                 self._suspects.remove(work)
         if self._suspects and not self._inside:
             entering = [self._suspects.popleft()]
         if not self._inside:
             self._since = time.monotonic()
-        self._inside.update((id(work.sentence), work) for work in entering)
+        self._inside.update((id(work.request), work) for work in entering)
         try:
-            self._engine.enter(work.sentence for work in entering)
+            self._scheduler.add(work.request for work in entering)
         except Exception as error:
             self._recover(error)
         return True
 
     def _recover(self, error: Exception) -> None:
-        """A sentence broke the engine: all of them go on from their last depth, each alone, until it is found."""
+        """A request broke the scheduler: all of them go on from their last depth, each alone, until it is found."""
         suspects = list(self._inside.values())
         self._inside.clear()
-        self._row_steps += self._engine.row_steps
-        self._engine = Engine(self.generator.network, self.generator.grammar, self.batch)
+        self._row_steps += self._scheduler.row_steps
+        self._scheduler = self.generator.scheduler(self.batch)
         if len(suspects) == 1:
             if not isinstance(error, SyntagmaError):
                 log.error("a search failed", exc_info=error)
@@ -210,5 +209,5 @@ class Worker:
             suspects[0].settle(error)
             return
         for work in suspects:
-            work.sentence.jobs, work.sentence.encoded = [], None
+            work.request.restart_depth()
         self._suspects.extend(suspects)

@@ -9,6 +9,7 @@ from syntagma.corpus.store import Split
 from syntagma.metrics import Bleu, IBleu, Metric, Segment, SelfBleu
 from syntagma.network.interface import Learns
 from syntagma.search import Generator, SearchOptions
+from syntagma.search.loading import torch_runtime
 from syntagma.text import split
 from syntagma.text.vocabulary import Vocabulary
 from syntagma.train.validate import Validation
@@ -36,7 +37,7 @@ class TextValidator:
 
     def __call__(self, network: Learns) -> Validation:
         """BLEU, self-BLEU and iBLEU in per cent, and how long the outputs are beside the references."""
-        generator = Generator(network, self.vocabulary, self.options)
+        generator = Generator(torch_runtime(network), self.vocabulary, self.options)
         found = generator.stream(self.sources, batch=64)
         outputs = [_words(one[0].text) if isinstance(one, list) and one else "" for one in found]
         segments = [

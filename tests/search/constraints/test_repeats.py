@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from search_models import random_generator
 from syntagma.search import Steering
-from syntagma.search.beam import Candidate
-from syntagma.search.stutter import stutters
+from syntagma.search.constraints.repeats import repeats
+from syntagma.search.hypothesis import Infill
 from syntagma.text import Subwords, split
 
 WORDS = ("the", "dog", "of", "banana", "saw", "Mississippi")
@@ -23,17 +23,17 @@ def twice_in_a_row(words: list[str]) -> bool:
 
 
 @given(st.lists(st.sampled_from(WORDS), min_size=1, max_size=8))
-def test_stutter_is_words_twice_in_a_row_however_they_are_spelled(words: list[str]) -> None:
-    assert stutters(SUBWORDS.encode(" ".join(words)), SUBWORDS) == twice_in_a_row(words)
+def test_repeats_are_words_twice_in_a_row_however_they_are_spelled(words: list[str]) -> None:
+    assert repeats(SUBWORDS.encode(" ".join(words)), SUBWORDS) == twice_in_a_row(words)
 
 
 @given(st.lists(st.sampled_from(WORDS), min_size=1, max_size=4), st.sampled_from(SUBWORDS.labels))
 def test_a_label_keeps_words_apart(words: list[str], label: str) -> None:
     ids = SUBWORDS.encode(" ".join(words))
-    assert stutters([*ids, *ids], SUBWORDS)
-    assert stutters([*ids, SUBWORDS.label_id(label), *ids], SUBWORDS) == twice_in_a_row(words)
+    assert repeats([*ids, *ids], SUBWORDS)
+    assert repeats([*ids, SUBWORDS.label_id(label), *ids], SUBWORDS) == twice_in_a_row(words)
     several = [SUBWORDS.label_id(label)] * 4
-    assert not stutters([*several, *SUBWORDS.encode("the dog")], SUBWORDS)
+    assert not repeats([*several, *SUBWORDS.encode("the dog")], SUBWORDS)
 
 
 @pytest.mark.parametrize(
@@ -46,19 +46,19 @@ def test_a_label_keeps_words_apart(words: list[str], label: str) -> None:
     ],
     ids=["another is there", "nothing else is there", "the source does it too", "what is not finished"],
 )
-@pytest.mark.parametrize("stutter", [True, False])
-def test_the_search_leaves_it_out(source: str, texts: list[str], kept: list[str], stutter: bool) -> None:
+@pytest.mark.parametrize("forbidden", [True, False])
+def test_the_search_leaves_it_out(source: str, texts: list[str], kept: list[str], forbidden: bool) -> None:
     generator = random_generator(SUBWORDS, 5)
-    options = generator.defaults.changed({"stutter": stutter})
-    sentence = generator.sentence(0, source, Steering(), options)
-    (job,) = sentence.next_jobs()
+    options = generator.defaults.changed({"no_adjacent_repeats": forbidden})
+    request = generator.request(0, source, Steering(), options)
+    (task,) = request.next_tasks()
     label = SUBWORDS.label_id("NP")
     infills = [
-        (sentence.config.part, *SUBWORDS.encode(text.removesuffix(" <NP>")), *[label] * text.endswith("<NP>"))
+        (request.config.part, *SUBWORDS.encode(text.removesuffix(" <NP>")), *[label] * text.endswith("<NP>"))
         for text in texts
     ]
-    sentence.complete(job, [Candidate(infill, -0.1 * at) for at, infill in enumerate(infills)])
-    sentence.advance()
-    found = [hypothesis.context.ids for hypothesis in sentence.beam]
-    expected = texts if stutter else kept
+    request.complete(task, [Infill(infill, -0.1 * at, -0.1 * at) for at, infill in enumerate(infills)])
+    request.advance()
+    found = [hypothesis.context.ids for hypothesis in request.beam]
+    expected = kept if forbidden else texts
     assert [tuple(ids) for ids in found] == [infills[texts.index(text)][1:] for text in expected]

@@ -5,15 +5,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import torch
 
 from search_models import TEXTS, random_model
 from syntagma.cli.generate import _workers
 from syntagma.files import scan_lines
-from syntagma.network.int8 import quantised
 from syntagma.network.storage import save_pretrained
 from syntagma.search import Generator
-from syntagma.search.spread import Work, spread, use_threads_for
+from syntagma.search.parallel import Work, parallel
 from syntagma.text import Subwords, split
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -32,11 +30,11 @@ def model(tmp_path: Path) -> Path:
 def test_two_workers_give_what_one_gives(model: Path, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if engine == "ray":
         pytest.importorskip("ray")
-    monkeypatch.setattr("syntagma.search.spread.CHUNK", 2)
+    monkeypatch.setattr("syntagma.search.parallel.CHUNK", 2)
     texts = [*TEXTS, "", "I", "an apple"]
     alone = list(Generator.from_pretrained(model).stream(texts))
-    spread_out = list(spread(Work(str(model)), texts, engine, workers=2))
-    for one, other in zip(alone, spread_out, strict=True):
+    in_parallel = list(parallel(Work(str(model)), texts, engine, workers=2))
+    for one, other in zip(alone, in_parallel, strict=True):
         assert isinstance(one, list)
         assert isinstance(other, list)
         assert [output.text for output in one] == [output.text for output in other]
@@ -54,24 +52,6 @@ def test_a_file_of_many_lines_gets_all_cores(
         assert workers == expected
         assert list(lines) == (tmp_path / name).read_text().splitlines()  # none is lost to the counting
     given = ("--model", model, "-i", tmp_path / "many.txt")
-    spread_out = syntagma("generate", *given)
-    assert spread_out.stdout == syntagma("generate", *given, "--workers", "1").stdout
-    assert spread_out.stdout.count("\n") == 520
-
-
-def test_small_networks_get_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[int] = []
-    monkeypatch.setattr(torch, "set_num_threads", asked.append)
-    network = torch.nn.Linear(3, 4)
-    use_threads_for(network)
-    assert asked == [1]
-    monkeypatch.setattr("syntagma.search.spread._SMALL", 16)  # its weights and biases, which is no longer small
-    use_threads_for(network)
-    use_threads_for(torch.nn.Linear(3, 2), network)
-    use_threads_for(object())  # another engine's, which has threads of its own
-    assert asked == [1]
-    use_threads_for(quantised(torch.nn.Sequential(torch.nn.Linear(3, 4, bias=False))))
-    assert asked == [1, 1]
-    monkeypatch.setattr("syntagma.search.spread._SMALL", 12)
-    use_threads_for(quantised(torch.nn.Sequential(torch.nn.Linear(3, 4, bias=False))))
-    assert asked == [1, 1]
+    in_parallel = syntagma("generate", *given)
+    assert in_parallel.stdout == syntagma("generate", *given, "--workers", "1").stdout
+    assert in_parallel.stdout.count("\n") == 520

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
-from syntagma.levels import PART, Level, MalformedInfill, Token, Tokens, expand, is_label, show, tree_of
-from syntagma.search.beam import Hypothesis
+from syntagma.levels import PART, Level, MalformedInfill, Token, Tokens, expand, is_label, show, split_infill, tree_of
+from syntagma.search.hypothesis import Hypothesis
 from syntagma.text.vocabulary import Vocabulary
 from syntagma.text.words import Word
 from syntagma.tree import ROOT, Tree
@@ -28,6 +29,10 @@ class TraceLevel:
     score: float
     rewarded: bool = False
     edited: bool = False
+    part_scores: tuple[float, ...] = ()
+    """The log-probability of each part of the infill, where it is known."""
+    joins: tuple[str, ...] = ()
+    """Where a part goes on with the word before it: `can+not`."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -51,6 +56,10 @@ class Output:
     tree: Tree | None
     """The tree it grew from; None for a baseline, which grows none."""
     trace: tuple[TraceLevel, ...]
+    rank_score: float | None = None
+    """What decided its place among the others, where they were reranked."""
+    note: str = ""
+    """What the user should know of it."""
 
     @property
     def levels(self) -> list[str]:
@@ -86,25 +95,52 @@ def read_trace(
 
     The tree grows from the last level whose context the user wrote.
     """
-    context = words_as_text(first)
+    context: Tokens = tuple(first)
     trace: list[TraceLevel] = []
     rooted = 0
     edited = False
     for grown in hypothesis.history()[1:]:
         if not grown.infill:
-            context = words_as_text(vocabulary.decode_tokens(grown.context.ids))
+            context = tuple(vocabulary.decode_tokens(grown.context.ids))
             rooted, edited = len(trace), True
             continue
-        infill = words_as_text(_without_gaps(vocabulary.decode_tokens(grown.infill)))
-        edited = edited or grown.edited
-        level = TraceLevel(grown.depth - 1, context, infill, grown.infill_score, grown.score, grown.rewarded, edited)
-        trace.append(level)
+        infill = _without_gaps(vocabulary.decode_tokens(grown.infill))
+        trace.append(
+            TraceLevel(
+                grown.depth - 1,
+                words_as_text(context),
+                words_as_text(infill),
+                grown.infill_score,
+                grown.score,
+                grown.rewarded,
+                edited or grown.edited,
+                grown.part_scores,
+                _joins(context, infill),
+            )
+        )
         edited = False
         following = expand(context, infill)
         if isinstance(following, MalformedInfill):  # the grammar of infills rules this out
             raise following
         context = following
-    return tuple(trace), rooted, context
+    return tuple(trace), rooted, words_as_text(context)
+
+
+def _joins(context: Tokens, infill: Tokens) -> tuple[str, ...]:
+    """The words that a part of an infill goes on with, because no space comes before it, or that go on with it."""
+    parts = split_infill(infill)
+    if isinstance(parts, MalformedInfill):
+        return ()
+    fresh = iter(parts)
+    grown: list[tuple[Token, int]] = []  # each token with the part that it comes from, -1: it was there
+    for place, token in enumerate(context):
+        grown += [(word, place) for word in next(fresh)] if is_label(token) else [(token, -1)]
+    found = []
+    for (before, here), (after, there) in pairwise(grown):
+        apart = here == there or not isinstance(before, Word) or not isinstance(after, Word) or after.space
+        if not apart and before.text[-1:].isalnum() and after.text[:1].isalnum():
+            found.append(f"{before.text}+{after.text}")
+    return tuple(found)
 
 
 def read_out_plain(hypothesis: Hypothesis, vocabulary: Vocabulary, linearised: bool) -> Output:

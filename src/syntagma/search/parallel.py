@@ -8,16 +8,10 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-import torch
-from torch import nn
-
 from syntagma.engines import run, session
 from syntagma.errors import SyntagmaError
 from syntagma.search.generator import BATCH, Generator
-from syntagma.search.output import Output
-
-_SMALL = 20_000_000
-"""Parameters.  At 6.5 million two threads took 1.8 times as long as one for a single sentence (beam 5)."""
+from syntagma.search.result import Output
 
 CHUNK = 128
 """Texts that a worker takes at once."""
@@ -34,39 +28,29 @@ class Work:
     """Of `SearchOptions`."""
     steering: dict[str, Any] = field(default_factory=dict)
     """The arguments of `Generator.steering`."""
-    int8: bool = False
     batch: int = BATCH
+    nbest: int = 1
+    device: str | None = None
+    precision: str | None = None
 
     def __call__(self, texts: list[str | SyntagmaError]) -> list[Found]:
         """The hypotheses of each text, or what was wrong with it."""
         generator = self._generator()
         steering = generator.steering(**self.steering)
         options = generator.defaults.changed(self.options)
-        return list(generator.stream(texts, steering=steering, options=options, batch=self.batch))
+        found = generator.stream(texts, steering=steering, options=options, batch=self.batch, nbest=self.nbest)
+        return list(found)
 
     def _generator(self) -> Generator:
         loaded: Generator | None = self.__dict__.get("_loaded")
         if loaded is None:
-            loaded = self.__dict__["_loaded"] = Generator.from_pretrained(self.model, int8=self.int8)
-            use_threads_for(loaded.network)
+            loaded = self.__dict__["_loaded"] = Generator.from_pretrained(
+                self.model, device=self.device, precision=self.precision
+            )
         return loaded
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_loaded"}
-
-
-def use_threads_for(*networks: Any) -> None:
-    """One thread where all are small: their steps are over before several have agreed on who does what."""
-    ours = [network for network in networks if isinstance(network, nn.Module)]
-    if ours and all(_size(network) < _SMALL for network in ours):
-        torch.set_num_threads(1)
-
-
-def _size(network: nn.Module) -> int:
-    """How many weights it has; those of int8 layers are no parameters."""
-    weights = [getattr(module, "weight", None) for module in network.modules()]
-    packed = [weight() for weight in weights if callable(weight)]
-    return sum(weight.numel() for weight in (*network.parameters(), *packed))
 
 
 def processes_for(texts: int) -> int:
@@ -74,7 +58,7 @@ def processes_for(texts: int) -> int:
     return max(1, min(os.cpu_count() or 1, texts // (2 * CHUNK)))
 
 
-def spread(
+def parallel(
     work: Work, texts: Iterable[str | SyntagmaError], engine: str = "local", workers: int = 1
 ) -> Iterator[Found]:
     """The results for all texts, in order; with `ray` the texts are held in memory, a chunk a job."""

@@ -1,0 +1,114 @@
+"""Pretrained Hugging Face models (those of `backbone`) behind the protocol of `base`, on any device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from syntagma.network.batch import pad_rows, stack_contexts
+from syntagma.network.config import ModelConfig
+from syntagma.network.contexts import AnnotatedContext, check_lengths
+from syntagma.runtime.base import Capabilities, Draw, IdArray, Ids, Mask, Step
+from syntagma.runtime.torch import Choice, device_of, nothing, prepared
+
+
+@dataclass
+class HfState:
+    """A state of the network, and for each row [N] which opened row it goes back to."""
+
+    inner: Any
+    opened: IdArray
+
+    def __len__(self) -> int:
+        return len(self.opened)
+
+    def select(self, parents: IdArray, send: Callable[[IdArray], Tensor]) -> HfState:
+        """The rows `parents`; where each keeps its source and context, those are not moved."""
+        if len(parents) == len(self) and np.array_equal(parents, np.arange(len(self))):
+            return self
+        opened = self.opened[parents]
+        if len(opened) == len(self) and np.array_equal(opened, self.opened):
+            self.inner.reorder(send(parents))
+            return self
+        return HfState(self.inner.select(send(parents)), opened)
+
+
+class HfRuntime:
+    """A network of `backbone/network.py`: it reads one token a row at a time."""
+
+    def __init__(self, network: Any, device: torch.device | str | None = None, precision: str | None = None) -> None:
+        self.device = torch.device(device) if device is not None else device_of(network)
+        self.network: Any = prepared(network, self.device, precision or "fp32")
+        self.config: ModelConfig = network.config
+        self.capabilities = Capabilities(
+            guided=self.config.guided,
+            scores_texts=self.config.whole or self.config.architecture == "seq2seq",
+            controls_template=self.config.guided,
+        )
+        self._choice = Choice(self.config, self._send, self._fetch)
+
+    def _send(self, numbers: npt.NDArray[np.int64]) -> Tensor:
+        return torch.from_numpy(numbers).to(self.device)
+
+    def _fetch(self, values: Tensor) -> npt.NDArray[np.float32]:
+        fetched: npt.NDArray[np.float32] = values.float().cpu().numpy()
+        return fetched
+
+    @torch.inference_mode()
+    def encode(self, sources: Sequence[Ids]) -> list[Any]:
+        """Each source, given without its end, encoded once."""
+        if not sources:
+            return []
+        rows = [[*source, self.config.end] for source in sources]
+        check_lengths(self.config, source=max(map(len, rows)))
+        encoded = self.network.encode(pad_rows(rows, self.config.pad).to(self.device))
+        return [encoded.row(number, len(row)) for number, row in enumerate(rows)]
+
+    @torch.inference_mode()
+    def open(self, sources: Sequence[Any], contexts: Sequence[AnnotatedContext] | None) -> HfState:
+        """A row for each source and its context, before the first token."""
+        distinct = {id(source): source for source in sources}
+        place_of = {key: place for place, key in enumerate(distinct)}
+        rows = torch.tensor([place_of[id(source)] for source in sources], device=self.device)
+        encoded = type(sources[0]).stack(list(distinct.values()), self.config.pad)
+        stacked = None
+        if contexts is not None:
+            stacked = stack_contexts([[context] for context in contexts], self.config).to(self.device)
+        return HfState(self.network.open(encoded, rows, stacked), np.arange(len(sources)))
+
+    @torch.inference_mode()
+    def step(
+        self, state: Any, parents: IdArray, tokens: IdArray, mask: Mask | None, k: int, draw: Draw | None = None
+    ) -> Step:
+        """Feed `tokens` [N, L] to rows that go on from rows `parents` [N] of the state, one column after the other."""
+        state = state.select(np.asarray(parents, np.int64), self._send)
+        rows, inner = tokens.shape
+        if not rows:
+            return nothing(state, mask)
+        columns = self._send(tokens)
+        fed: list[Tensor] = []
+        for column in range(inner):
+            scores = self.network.step(state.inner, columns[:, column])
+            if column + 1 < inner:
+                following = columns[:, column + 1 : column + 2]
+                likely = scores.logits.gather(1, following) - scores.norm[:, None]
+                fed.append(likely.masked_fill(following == self.config.pad, 0.0))
+        read = torch.cat(fed, dim=1) if fed else None
+        if mask is None:
+            empty = nothing(state, mask)
+            return empty if read is None else empty._replace(fed=self._fetch(read))
+        sent = [self._send(np.ascontiguousarray(array)) for array in self._choice.plan(mask, draw)]
+        return self._choice(state, scores, mask, sent, k, draw, read)
+
+    @torch.inference_mode()
+    def join(self, states: Sequence[Any]) -> HfState:
+        """The rows of all states, one after the other."""
+        starts = np.cumsum([0, *(int(state.opened.max(initial=-1)) + 1 for state in states)])
+        opened = np.concatenate([state.opened + start for state, start in zip(states, starts, strict=False)])
+        return HfState(type(states[0].inner).join([state.inner for state in states]), opened)

@@ -1,0 +1,250 @@
+"""Known words only: no words that a model makes up from pieces, such as `seatburgers`.
+
+A word that is begun goes on only towards a word of the model's list, or of the source, and ends only where it is one.
+That holds wherever a word grows: inside a part, where a part joins what stands before it without a space, where it
+runs into what stands after it, and across levels.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from syntagma.network.config import ModelConfig
+from syntagma.runtime.base import IdArray, WordSet
+from syntagma.search.constraints.base import Allowed, Constraint
+from syntagma.search.constraints.characters import half_character
+from syntagma.search.constraints.grammar import LABELS, WORDS, InfillGrammar
+from syntagma.text.lexicon import Lexicon, letter_runs, open_run, words_of
+from syntagma.text.subwords import Subwords
+
+if TYPE_CHECKING:
+    from syntagma.search.infill_beam import InfillTask
+
+_LETTERS = re.compile(rb"(?:[a-z]|[\x80-\xbf]|[\xc3-\xdf])*")
+_MOST_REMEMBERED = 4096
+
+Ids = Sequence[int] | IdArray
+
+
+class Begun(NamedTuple):
+    """What the text so far ends in: the letters of a word, or the beginning of another sign, or neither; or an open
+    label (`unknown`), of which nobody knows what it will become."""
+
+    run: bytes = b""
+    sign: bytes = b""
+    unknown: bool = False
+
+
+class LexiconTable:
+    """Which pieces may follow what, for one model and its lexicon; all its requests share it."""
+
+    def __init__(self, lexicon: Lexicon, subwords: Subwords, grammar: InfillGrammar) -> None:
+        self.lexicon = lexicon
+        self.config = grammar.config
+        self.pieces = [subwords.piece(token).lower() for token in range(subwords.size)]
+        self._inside: dict[bytes, list[int]] = defaultdict(list)  # pieces of letters alone
+        self._after_space: dict[bytes, list[int]] = defaultdict(list)  # the same after a space
+        self._closing: dict[bytes, list[int]] = defaultdict(list)  # others, such as `n't`, by their first letters
+        words = grammar.words.ids.tolist()
+        for token in words:
+            piece = self.pieces[token]
+            letters = _letters(piece)
+            if letters == piece:
+                self._inside[piece].append(token)
+            elif not letters and (word := piece[1:]) and piece[:1] == b" " and _letters(word) == word:
+                self._after_space[word].append(token)
+            elif half_character(piece[len(letters) :]) is not None and self._may_begin(piece[len(letters) :]):
+                self._closing[letters].append(token)
+        self.between_words = np.array(self.first_pieces(lexicon) + self._closing[b""], np.int64)
+        self._continuing = [token for token in words if b"\x80" <= self.pieces[token][:1] <= b"\xbf"]
+        self._sets: dict[Begun, WordSet] = {}
+        self._signs: dict[bytes, list[int]] = {}
+        self._after: dict[tuple[Begun, int], Begun] = {}
+
+    def _may_begin(self, rest: bytes) -> bool:
+        """Whether all that begins in some bytes begins a word."""
+        return all(next(self.lexicon.beginning_with(run), None) for run in letter_runs(rest))
+
+    def first_pieces(self, lexicon: Lexicon) -> list[int]:
+        """The pieces that begin a word of a lexicon after a space."""
+        return [token for start in _starts(lexicon, b"") for token in self._after_space.get(start, ())]
+
+    def completing(self, run: bytes, lexicon: Lexicon) -> list[int]:
+        """The pieces of letters that go on with a word that has begun so, towards words of a lexicon."""
+        return [token for start in _starts(lexicon, run) for token in self._inside.get(start, ())]
+
+    def following(self, run: bytes, lexicon: Lexicon) -> list[int]:
+        """The same, and those that end such a word and go on with something else."""
+        ends = {word[len(run) :] for word in lexicon.beginning_with(run)} - {b""}
+        return self.completing(run, lexicon) + [token for end in ends for token in self._closing.get(end, ())]
+
+    def continuing(self, sign: bytes) -> list[int]:
+        """The pieces that go on with a sign that is begun."""
+        if sign not in self._signs:
+            self._signs[sign] = [
+                token
+                for token in self._continuing
+                if half_character(sign + self.pieces[token]) is not None and self._may_begin(self.pieces[token])
+            ]
+        return self._signs[sign]
+
+    def set_after(self, begun: Begun) -> WordSet:
+        """What may follow by the model's own lexicon."""
+        if begun not in self._sets:
+            if len(self._sets) >= _MOST_REMEMBERED:
+                self._sets.clear()
+            self._sets[begun] = _word_set(*self.ids_after(begun))
+        return self._sets[begun]
+
+    def ids_after(self, begun: Begun) -> list[Ids]:
+        """The same as ids, some of them perhaps twice."""
+        if begun.sign:
+            return [self.continuing(begun.sign)]
+        if begun.unknown:
+            return [self.between_words]
+        found: list[Ids] = [self.following(begun.run, self.lexicon)]
+        return [*found, self.between_words] if not begun.run or self.lexicon.knows(begun.run) else found
+
+    def advance(self, begun: Begun, token: int) -> Begun:
+        """What a text ends in after one more piece."""
+        key = begun, token
+        found = self._after.get(key)
+        if found is None:
+            found = self._after[key] = self.end_of(begun, self.pieces[token])
+        return found
+
+    @staticmethod
+    def end_of(begun: Begun, text: bytes) -> Begun:
+        """What a text ends in after some more."""
+        if not text:
+            return begun
+        whole = begun.run + begun.sign + text.lower()
+        run, sign = open_run(whole), half_character(whole)
+        return Begun(run, b"" if run else sign or b"")
+
+
+class _Spelled(NamedTuple):
+    """Where a partial infill stands: what the text ends in, which part is open, and of all parts the text after them,
+    up to the next label (None: nothing, and the text ends there)."""
+
+    begun: Begun
+    part: int
+    after: Sequence[bytes | None]
+
+
+class LexiconConstraint(Constraint):
+    """Known words only, in one request: those of its texts are as good as the model's own."""
+
+    reserve = 32
+
+    def __init__(self, table: LexiconTable, *texts: str) -> None:
+        self.table = table
+        self.config: ModelConfig = table.config
+        self.own = Lexicon({word for text in texts for word in words_of(text) if not table.lexicon.knows(word)})
+        self._labels = frozenset(self.config.labels)
+        self._first = table.first_pieces(self.own)
+        self._sets: dict[Begun, WordSet] = {}
+        self._ends: dict[bytes, WordSet] = {}
+
+    def knows(self, word: bytes) -> bool:
+        """Whether this is a word."""
+        return self.table.lexicon.knows(word) or self.own.knows(word)
+
+    # -- a partial infill
+
+    def begin(self, task: InfillTask) -> _Spelled:
+        """Before the first part: what stands before it, and after each."""
+        gaps: list[bytes] = [b""]
+        for token in task.hypothesis.context.ids if task.parts else ():
+            if token in self._labels:
+                gaps.append(b"")
+            else:
+                gaps[-1] += self.table.pieces[token]
+        after = [*gaps[1:-1], gaps[-1] or None] if task.parts else [None]
+        return _Spelled(self._as_given(self.table.end_of(Begun(), gaps[0])), 0, after)
+
+    def _as_given(self, begun: Begun) -> Begun:
+        """What a part begins after: what the user has written stands, so an unknown word does not go on."""
+        return Begun(unknown=True) if begun.run and not self.knows(begun.run) else begun
+
+    def advance(self, state: _Spelled, token: int) -> _Spelled:
+        """One token further."""
+        if token == self.config.part:
+            if state.part == 0:
+                return state._replace(part=1)
+            between = state.after[state.part - 1] if state.part <= len(state.after) else b""
+            begun = self._as_given(self.table.end_of(state.begun, between or b""))
+            return _Spelled(begun, state.part + 1, state.after)
+        if token in self._labels:
+            return state._replace(begun=Begun(unknown=True)) if self.config.guided else state
+        return state._replace(begun=self.table.advance(state.begun, token))
+
+    def mask(self, state: _Spelled, allowed: Allowed) -> None:
+        """Pieces that make no word up; a part ends, and a label comes, only where no word is half written.
+
+        When a part's tokens run out in the middle of a word, the word is finished first, which takes a few more.
+        """
+        begun, kinds = state.begun, allowed.kinds
+        if allowed.state.written < 0:
+            return
+        if begun.sign or (begun.run and not self.knows(begun.run)):
+            kinds &= ~LABELS
+        if kinds & allowed.state.closing and not self._may_close(state):
+            kinds &= ~allowed.state.closing
+        if kinds:
+            allowed.kinds, allowed.words = kinds, self.set_after(begun)
+        elif begun.sign or begun.run:
+            allowed.kinds, allowed.words = WORDS, self._finishing(begun)
+        else:
+            allowed.kinds = 0
+
+    def _may_close(self, state: _Spelled) -> bool:
+        """Whether the word that a part ends in, with what stands right after it, is none that is made up."""
+        begun, after = state.begun, state.after[state.part - 1] if 0 < state.part <= len(state.after) else None
+        if begun.sign:
+            return False
+        return not begun.run or self.knows(begun.run + _letters(after or b""))
+
+    def set_after(self, begun: Begun) -> WordSet:
+        """The pieces that may follow."""
+        if not len(self.own):
+            return self.table.set_after(begun)
+        if begun not in self._sets:
+            ids = self.table.ids_after(begun)
+            if not begun.sign:
+                free = begun.unknown or not begun.run
+                ids += [] if begun.unknown else [self.table.following(begun.run, self.own)]
+                ids += [self.table.between_words] if not free and self.own.knows(begun.run) else []
+                ids += [self._first] if free or self.knows(begun.run) else []
+            self._sets[begun] = _word_set(*ids)
+        return self._sets[begun]
+
+    def _finishing(self, begun: Begun) -> WordSet:
+        """The pieces that bring a word, or a sign, nearer its end."""
+        key = begun.sign or begun.run
+        if key not in self._ends:
+            lexicons = (self.table.lexicon, self.own)
+            ids = [self.table.completing(begun.run, lexicon) for lexicon in lexicons]
+            self._ends[key] = _word_set(self.table.continuing(begun.sign)) if begun.sign else _word_set(*ids)
+        return self._ends[key]
+
+
+def _word_set(*ids: Ids) -> WordSet:
+    return WordSet(np.concatenate([np.asarray(some, np.int64) for some in ids]))
+
+
+def _letters(piece: bytes) -> bytes:
+    """The letters that a piece begins with."""
+    match = _LETTERS.match(piece)
+    return match.group() if match else b""
+
+
+def _starts(lexicon: Lexicon, begun: bytes) -> set[bytes]:
+    """All ways in which words that have begun so may go on, up to any letter."""
+    size = len(begun)
+    return {word[size:end] for word in lexicon.beginning_with(begun) for end in range(size + 1, len(word) + 1)}

@@ -1,0 +1,222 @@
+"""Algorithm 2: the beam search over one context's infills, without a network.
+
+An `InfillTask` is a context whose infill is to be found, an `InfillBeam` its search: at each step it is given the ways
+in which its partial infills may go on, and chooses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from syntagma.search.constraints.base import Allowed, Constraint
+from syntagma.search.constraints.grammar import END, AnyState, InfillGrammar
+from syntagma.search.constraints.lexical import LexicalConstraint, bank
+from syntagma.search.hypothesis import Hypothesis, IdTuple, Infill
+
+if TYPE_CHECKING:
+    from syntagma.search.request import SearchRequest
+
+
+_LEXICAL_MARGIN = 2
+"""With required words the likeliest infills are not those that are looked for, so pruning is so much more careful."""
+
+
+class InfillTask:
+    """One context whose infill is to be found."""
+
+    def __init__(
+        self, request: SearchRequest, hypothesis: Hypothesis, parts: int = 0, labels: bool = False, tokens: int = 0
+    ) -> None:
+        self.request, self.hypothesis = request, hypothesis
+        self.parts, self.labels = parts, labels
+        self.tokens = tokens
+        """The most tokens of its infill."""
+        begun = [(constraint, constraint.begin(self)) for constraint in request.constraints]
+        self.constraints: tuple[Constraint, ...] = tuple(one for one, state in begun if state is not None)
+        self.first_states: tuple[Any, ...] = tuple(state for _, state in begun if state is not None)
+        self.ends = any(type(one).may_end is not Constraint.may_end for one in self.constraints)
+        """Whether a constraint may forbid its end."""
+        self.reserve = 2 + sum(constraint.reserve for constraint in self.constraints)
+        """Tokens that its infill may have beyond its most, so that constraints can be met."""
+        self.grown: list[Hypothesis] | None = None
+        """The contexts that its infills grow, once it is done."""
+        self.promised: dict[IdTuple, Hypothesis] = {}
+        """The contexts of infills that nothing can displace any more, while it is under way."""
+
+    def is_hopeless(self, score: float, words: int) -> bool:
+        """Whether the next context, which holds so many required words, cannot enter the beam if its infill scores at
+        most `score`."""
+        request = self.request
+        best = request.accumulate(self.hypothesis, score) + request.most_reward
+        if best >= request.threshold(words):
+            return False
+        joint = self.hypothesis.log_probability + score
+        return not request.by_joint or joint < request.threshold(words, joint=True)
+
+
+class PartialInfill(NamedTuple):
+    """Tokens, the sum of their log-probabilities, where they stand in the grammar, what each constraint knows of them,
+    the sum before each `<c>`, and which row of the runtime's state they go on from."""
+
+    tokens: IdTuple
+    score: float
+    state: AnyState
+    states: tuple[Any, ...]
+    part_starts: tuple[float, ...]
+    row: int
+
+
+class Continuation(NamedTuple):
+    """One way to go on: the cost (minus the score) of a partial infill, by its number, with `token` after it."""
+
+    cost: float
+    partial: int
+    token: int
+
+
+class InfillBeam:
+    """The beam search of one task: partial infills and finished ones."""
+
+    def __init__(self, task: InfillTask, grammar: InfillGrammar) -> None:
+        self.task, self.grammar = task, grammar
+        self.options = task.request.options
+        self.partials = [PartialInfill((), 0.0, grammar.start(task), task.first_states, (), 0)]
+        self.finished: list[Infill] = []
+        lexical = [number for number, one in enumerate(task.constraints) if isinstance(one, LexicalConstraint)]
+        self._lexical = next((number for number in lexical if task.constraints[number].requires), None)  # type: ignore[attr-defined]
+        self._promised: set[IdTuple] = set()
+
+    def allowed(self, partial: PartialInfill) -> Allowed:
+        """What may follow a partial infill."""
+        allowed = Allowed(partial.state.kinds, self.grammar.words, partial.state)
+        for constraint, state in zip(self.task.constraints, partial.states, strict=True):
+            constraint.mask(state, allowed)
+            if allowed.only is not None:
+                return allowed
+        if allowed.kinds & END and self.task.ends:
+            for constraint, state in zip(self.task.constraints, partial.states, strict=True):
+                if not constraint.may_end(state):
+                    allowed.kinds &= ~END
+        if partial.state.tokens_left < -self.task.reserve:
+            allowed.kinds = 0
+        return allowed
+
+    def choose(self, continuations: Sequence[Continuation], first_row: int = 0) -> None:
+        """Go on with the best continuations; `first_row` is where the partial infills begin in the runtime's state."""
+        end = self.grammar.config.end
+        ranked = sorted(continuations)
+        if self.options.sample:
+            live = self._follow_samples(ranked, end)
+        elif self.options.score == "sum":
+            live = self._compete(ranked, end)
+        else:
+            live = self._retire(ranked, end)
+        request = self.task.request
+        if live and self.options.prune and not (self.options.sample or self.options.diversity_penalty):
+            # A reward can make up for an infill that is worse by so much.
+            live = self._prune(live, self.options.prune + request.most_reward / (1 - self.options.alpha))
+        if live and request.bounded:
+            self._promise(-live[0].cost)
+            live = [one for one in live if not self.task.is_hopeless(-one.cost, self._words(one))]
+        self.partials = [self._extend(one, first_row) for one in live]
+
+    # -- Algorithm 2, and what differs where scores are means or infills are drawn
+
+    def _compete(self, ranked: list[Continuation], end: int) -> list[Continuation]:
+        """A finished infill keeps its place only while its score, the sum, is among the best."""
+        before = self.finished
+        done = [Continuation(-infill.score, -1, number) for number, infill in enumerate(before)]
+        kept = self._best(sorted(done + ranked))
+        self.finished = [
+            before[one.token] if one.partial < 0 else self._finish(one)
+            for one in kept
+            if one.partial < 0 or one.token == end
+        ]
+        return [one for one in kept if one.partial >= 0 and one.token != end]
+
+    def _retire(self, ranked: list[Continuation], end: int) -> list[Continuation]:
+        """Finished infills leave the competition with their mean as score, until there are enough of them."""
+        beam = self.options.beam
+        self.finished += [self._finish(one) for one in self._best(ranked) if one.token == end]
+        live = [] if len(self.finished) >= beam else self._best([one for one in ranked if one.token != end])
+        self.finished = sorted(self.finished, key=lambda infill: -infill.score)[:beam]
+        return live
+
+    def _follow_samples(self, ranked: list[Continuation], end: int) -> list[Continuation]:
+        """Each partial infill has one continuation, which was drawn."""
+        self.finished += [self._finish(one) for one in ranked if one.token == end]
+        return [one for one in ranked if one.token != end]
+
+    def _best(self, ranked: list[Continuation]) -> list[Continuation]:
+        """As many as the beam is wide, with places for those that have written more of what is required."""
+        if self._lexical is None:
+            return ranked[: self.options.beam]
+        return bank(ranked, self.options.beam, self._progress)
+
+    def _progress(self, one: Continuation) -> int:
+        constraint, number = self.task.constraints[self._lexical or 0], self._lexical or 0
+        assert isinstance(constraint, LexicalConstraint)
+        if one.partial >= 0:
+            return constraint.progress_after(self.partials[one.partial].states[number], one.token)
+        state = self.task.first_states[number]
+        for token in self.finished[one.token].tokens:
+            state = constraint.advance(state, token)
+        return constraint.progress(state)
+
+    def _words(self, one: Continuation) -> int:
+        """How many required words the text holds if it goes on so."""
+        if self._lexical is None:
+            return 0
+        constraint = self.task.constraints[self._lexical]
+        after = constraint.advance(self.partials[one.partial].states[self._lexical], one.token)
+        return len(after.done)
+
+    def _prune(self, live: list[Continuation], margin: float) -> list[Continuation]:
+        """Without those that are worse by more than the margin than the best, finished or not; with required words,
+        than the best of those that have written as much of them."""
+        if self._lexical is not None:
+            best_of: dict[int, float] = {}
+            degrees = [self._progress(one) for one in live]
+            for one, degree in zip(live, degrees, strict=True):
+                best_of.setdefault(degree, one.cost)
+            wide = _LEXICAL_MARGIN * margin
+            return [one for one, degree in zip(live, degrees, strict=True) if one.cost <= best_of[degree] + wide]
+        best = live[0].cost
+        if self.finished and self.options.score == "sum":  # else what is finished has a mean as its score
+            best = min(best, -self.finished[0].score)
+        return [one for one in live if one.cost <= best + margin]
+
+    def _promise(self, best: float) -> None:
+        """Tell the request of finished infills that score at least what the best unfinished one does: as that can
+        only lose, they will stay."""
+        if self._lexical is not None:
+            return
+        fresh = [infill for infill in self.finished if infill.score >= best and infill.tokens not in self._promised]
+        if fresh:
+            self._promised.update(infill.tokens for infill in fresh)
+            self.task.request.promise(self.task, fresh)
+
+    # -- one partial infill
+
+    def _extend(self, one: Continuation, first_row: int) -> PartialInfill:
+        before, token = self.partials[one.partial], one.token
+        kind = self.grammar.kind(token)
+        starts = before.part_starts
+        return PartialInfill(
+            (*before.tokens, token),
+            -one.cost,
+            before.state.after(kind),
+            tuple(
+                [each.advance(known, token) for each, known in zip(self.task.constraints, before.states, strict=True)]
+            ),
+            (*starts, before.score) if token == self.grammar.config.part else starts,
+            first_row + one.partial,
+        )
+
+    def _finish(self, one: Continuation) -> Infill:
+        before, total = self.partials[one.partial], -one.cost
+        score = total if self.options.score == "sum" else total / (len(before.tokens) + 1)
+        starts = before.part_starts
+        shares = tuple(end - start for start, end in zip(starts, (*starts[1:], total), strict=False))
+        return Infill(before.tokens, total, score, shares)

@@ -1,0 +1,109 @@
+"""The order of finished texts: a reranker gives each a value, the best comes first.
+
+*joint*: the log-probability of tree and words together, for each subword of the text.  *seq2seq*: the mean of that and
+of the words alone, written in one go.  To both a noisy channel may be added: how likely the source is, written in one
+go from the text.  A new reranker is one more class in `RERANKERS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from syntagma.errors import ConfigError
+from syntagma.runtime.base import Capabilities, Runtime, score_texts
+from syntagma.search.hypothesis import Hypothesis, IdTuple
+from syntagma.search.options import SearchOptions
+from syntagma.search.request import SearchRequest
+
+Pair = tuple[IdTuple, IdTuple]
+"""What is read, and what is written from it."""
+
+
+class Joint:
+    """By the log-probability of all infills, for each subword of the text."""
+
+    needs_text_scores = False
+
+    def pairs(self, request: SearchRequest) -> list[Pair]:
+        """The texts whose log-probabilities it must know."""
+        return []
+
+    def value(self, hypothesis: Hypothesis, request: SearchRequest, scores: Mapping[Pair, float]) -> float:
+        """What a finished hypothesis is worth."""
+        return hypothesis.log_probability / max(1, len(hypothesis.ids))
+
+
+class Seq2seq(Joint):
+    """By the mean of that and of the text written in one go."""
+
+    needs_text_scores = True
+
+    def pairs(self, request: SearchRequest) -> list[Pair]:
+        """Each text from the source."""
+        return [(request.source, hypothesis.ids) for hypothesis in _ranked(request)]
+
+    def value(self, hypothesis: Hypothesis, request: SearchRequest, scores: Mapping[Pair, float]) -> float:
+        """What a finished hypothesis is worth."""
+        both = hypothesis.log_probability + scores[request.source, hypothesis.ids]
+        return both / 2 / max(1, len(hypothesis.ids))
+
+
+RERANKERS: dict[str, Joint] = {"joint": Joint(), "seq2seq": Seq2seq()}
+
+
+def check_rerank(options: SearchOptions, capabilities: Capabilities, whole: bool) -> None:
+    """Raise where a model cannot do what the reranking needs; `whole` is whether it learnt to write texts in one go."""
+    if options.rerank == "none":
+        return
+    learnt = whole if RERANKERS[options.rerank].needs_text_scores else True
+    if not learnt or (options.channel_weight and not capabilities.scores_texts):
+        remedy = "use rerank=joint without channel_weight, or a model trained with whole=true"
+        raise ConfigError("this model has not learnt to write whole texts", remedy=remedy)
+
+
+def rerank(requests: Sequence[SearchRequest], runtime: Runtime) -> None:
+    """Order the finished texts of requests, all at once."""
+    asked = [(request, _pairs(request)) for request in requests if _applies(request)]
+    pairs = list(dict.fromkeys(pair for _, mine in asked for pair in mine))
+    scores = dict(zip(pairs, score_texts(runtime, pairs), strict=True)) if pairs else {}
+    for request, mine in asked:
+        _order(request, scores if mine else {}, bool(mine))
+
+
+def _ranked(request: SearchRequest) -> list[Hypothesis]:
+    """The finished hypotheses of a request that are to be ordered."""
+    return [*request.beam, *(request.free_beam if request.floating else ())]
+
+
+def _applies(request: SearchRequest) -> bool:
+    return request.options.rerank != "none" and request.finished and bool(request.beam)
+
+
+def _pairs(request: SearchRequest) -> list[Pair]:
+    """What must be scored, where there is something to order and room for it."""
+    texts = [hypothesis.ids for hypothesis in _ranked(request)]
+    if len(texts) < 2 or any(len(ids) >= request.config.max_positions for ids in texts):
+        return []
+    back = [_back(ids, request) for ids in texts] if request.options.channel_weight else []
+    return RERANKERS[request.options.rerank].pairs(request) + back
+
+
+def _back(ids: IdTuple, request: SearchRequest) -> Pair:
+    """The way back: the source, written from a text."""
+    return ids if request.as_source is None else request.as_source(ids), request.source_as_target
+
+
+def _order(request: SearchRequest, scores: Mapping[Pair, float], scored: bool) -> None:
+    reranker = RERANKERS[request.options.rerank] if scored else RERANKERS["joint"]
+    weight = request.options.channel_weight if scored else 0.0
+
+    def value(hypothesis: Hypothesis) -> float:
+        worth = reranker.value(hypothesis, request, scores)
+        if weight:
+            worth += weight * scores[_back(hypothesis.ids, request)] / max(1, len(request.source_as_target))
+        return worth
+
+    ranks = request.rank_scores = {hypothesis: value(hypothesis) for hypothesis in _ranked(request)}
+    request.beam = sorted(request.beam, key=lambda hypothesis: -ranks[hypothesis])
+    if request.floating:
+        request.free_beam = sorted(request.free_beam, key=lambda hypothesis: -ranks[hypothesis])

@@ -1,0 +1,284 @@
+"""All live beams in one batch: requests come and go, and every step feeds one token to every partial infill.
+
+When a task is done its rows leave; when a request has all its tasks it moves to its next depth, or is finished.  Rows
+that are drawn with different settings cannot share a step, so each setting has a lane of its own; mostly there is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from syntagma.network.contexts import check_lengths
+from syntagma.runtime.base import IMPOSSIBLE, NO_WORDS, Draw, IdArray, Mask, Runtime, Step, WordSet
+from syntagma.search.constraints.grammar import LABELS, WORDS, InfillGrammar
+from syntagma.search.infill_beam import Continuation, InfillBeam, InfillTask, PartialInfill
+from syntagma.search.request import SearchRequest
+from syntagma.search.rerank import rerank
+from syntagma.search.stopwatch import Stopwatch
+
+_TASKS_ABREAST = 128
+"""With few requests a depth's tasks run side by side, for less waiting; with many one after the other, for less work:
+what the best context's infills score rules out much of what its rivals would try."""
+
+_READY_SHARE = 4
+"""New tasks are begun where one of so many requests has some: together they cost less than one by one."""
+
+Lane = tuple[float, float] | None
+"""The temperature and top-p that rows are drawn with; None where they are not."""
+
+
+class Scheduler:
+    """Runs as many requests at once as `batch` says."""
+
+    def __init__(
+        self, runtime: Runtime, grammar: InfillGrammar, batch: int = 32, watch: Stopwatch | None = None
+    ) -> None:
+        self.runtime, self.grammar, self.batch = runtime, grammar, batch
+        self.watch = watch or Stopwatch()
+        self.row_steps = 0
+        """Rows decoded so far, summed over steps: what the search costs."""
+        self._running: dict[int, SearchRequest] = {}
+        self._ready: list[SearchRequest] = []  # between two depths
+        self._waiting: list[InfillTask] = []  # not begun yet
+        self._lanes: dict[Lane, _Batch] = {}
+
+    def run(self, requests: Iterable[SearchRequest]) -> Iterator[SearchRequest]:
+        """Each request once its beam is final, in the order in which they finish."""
+        waiting = iter(requests)
+        while True:
+            self.add(islice(waiting, self.batch - self.running))
+            if not self.running:
+                return
+            yield from self.step()
+
+    @property
+    def running(self) -> int:
+        """How many requests are being searched."""
+        return len(self._running)
+
+    def add(self, requests: Iterable[SearchRequest]) -> None:
+        """Take in requests; those that are there already go on as before."""
+        entering = list(requests)
+        check_lengths(self.runtime.config, source=max((len(one.source) + 1 for one in entering), default=0))
+        self._running.update((id(request), request) for request in entering)
+        self._ready += entering
+
+    def abort(self, request: SearchRequest) -> None:
+        """Give up a request; its rows go with it."""
+        if self._running.pop(id(request), None) is None:
+            return
+        request.encoded = None
+        self._ready = [other for other in self._ready if other is not request]
+        self._waiting = [task for task in self._waiting if task.request is not request]
+        for lane in self._lanes.values():
+            lane.beams = [beam for beam in lane.beams if beam.task.request is not request]
+
+    def step(self) -> list[SearchRequest]:
+        """One token for every row of every request; the requests that are finished, which leave."""
+        finished = self._open_tasks()
+        for lane, batch in self._lanes.items():
+            if batch.beams:
+                self._feed(lane, batch)
+        self._lanes = {lane: batch for lane, batch in self._lanes.items() if batch.beams}
+        for request in [one for one in self._running.values() if one.error is not None]:
+            self.abort(request)
+            finished.append(request)
+        return finished
+
+    # -- between depths
+
+    def _open_tasks(self) -> list[SearchRequest]:
+        """Begin the next depth of the requests that are between two; those that have none are finished."""
+        finished: list[SearchRequest] = []
+        abreast = max(1, _TASKS_ABREAST // max(1, self.running))
+        with self.watch("choice"):
+            for request in self._ready:
+                fresh = request.next_tasks(abreast)
+                self._waiting += fresh
+                if not fresh:
+                    request.encoded = None
+                    request.settle()
+                    del self._running[id(request)]
+                    finished.append(request)
+        self._ready = []
+        with self.watch("reranking"):
+            rerank(finished, self.runtime)
+        asking = {id(task.request) for task in self._waiting}
+        busy = any(batch.beams for batch in self._lanes.values())
+        if self._waiting and not (busy and len(asking) * _READY_SHARE < self.running):
+            tasks, self._waiting = self._waiting, []
+            self._begin(tasks)
+        return finished
+
+    def _begin(self, tasks: Sequence[InfillTask]) -> None:
+        """Open tasks: a row each, fed with the start and, where parts are written, the first `<c>`."""
+        requests = list({id(task.request): task.request for task in tasks if task.request.encoded is None}.values())
+        with self.watch("source encoding"):
+            for request, encoded in zip(requests, self.runtime.encode([one.source for one in requests]), strict=True):
+                request.encoded = encoded
+        lanes: dict[Lane, list[InfillTask]] = {}
+        for task in tasks:
+            lanes.setdefault(_lane(task.request), []).append(task)
+        for lane, mine in lanes.items():
+            contexts = [task.hypothesis.context for task in mine] if self.runtime.config.guided else None
+            with self.watch("context encoding"):
+                state = self.runtime.open([task.request.encoded for task in mine], contexts)
+            opened = _Batch(state, [InfillBeam(task, self.grammar) for task in mine])
+            self._first_feed(lane, opened)
+            batch = self._lanes.get(lane)
+            if batch is None or not batch.beams:
+                self._lanes[lane] = opened
+            elif opened.beams:
+                with self.watch("moving rows"):
+                    batch.join(opened, self.runtime)
+
+    def _first_feed(self, lane: Lane, batch: _Batch) -> None:
+        """Feed a fresh batch; where `<c>` comes first, as nothing else can, it is fed with the start."""
+        config = self.runtime.config
+        first = [config.start, config.part] if config.guided else [config.start]
+        if config.guided:  # what `<c>` costs is known after the step; what may follow it is known now
+            for beam in batch.beams:
+                beam.choose([Continuation(0.0, 0, config.part)])
+        live = [(row, beam) for row, beam in enumerate(batch.beams) if beam.partials]
+        self._settle([beam for beam in batch.beams if not beam.partials])
+        batch.beams = [beam for _, beam in live]
+        if live:
+            parents = np.array([row for row, _ in live], np.int64)
+            self._step(lane, batch, parents, np.array([first] * len(live), np.int64))
+
+    def _feed(self, lane: Lane, batch: _Batch) -> None:
+        """Feed every partial infill its last token, and choose how each beam goes on."""
+        partials = [partial for beam in batch.beams for partial in beam.partials]
+        parents = np.array([partial.row for partial in partials], np.int64)
+        tokens = np.array([[partial.tokens[-1]] for partial in partials], np.int64)
+        self._step(lane, batch, parents, tokens)
+
+    def _step(self, lane: Lane, batch: _Batch, parents: IdArray, tokens: IdArray) -> None:
+        beams = batch.beams
+        for beam in beams:
+            beam.task.request.spend(len(beam.partials) * tokens.shape[1])
+        self.row_steps += tokens.size
+        with self.watch("masks"):
+            mask = self._mask(beams)
+            draw = None if lane is None else Draw(_uniforms(beams), *lane)
+        widest = max(beam.options.beam for beam in beams)
+        with self.watch("decoding"):
+            step = self.runtime.step(batch.state, parents, tokens, mask, 1 if lane else widest + 1, draw)
+        with self.watch("choice"):
+            batch.state = step.state
+            self._choose(beams, step, mask)
+            batch.beams = self._settle(beams)
+
+    def _settle(self, beams: Sequence[InfillBeam]) -> list[InfillBeam]:
+        """The beams that go on; what the others found goes to their requests."""
+        for beam in beams:
+            request = beam.task.request
+            if not beam.partials and request.complete(beam.task, beam.finished):
+                self._ready.append(request)
+        return [beam for beam in beams if beam.partials]
+
+    # -- one step
+
+    def _mask(self, beams: Sequence[InfillBeam]) -> Mask:
+        """What may follow each partial infill, in the runtime's terms."""
+        grammar = self.grammar
+        kinds: list[int] = []
+        words: list[WordSet | None] = []
+        denied: list[tuple[int, int]] = []
+        asked: list[tuple[int, int]] = []
+        special: list[tuple[int, Any]] = []
+        for beam in beams:
+            for partial in beam.partials:
+                row = len(kinds)
+                allowed = beam.allowed(partial)
+                if allowed.only is not None or (allowed.labels is not None and allowed.kinds & LABELS):
+                    special.append((row, allowed))
+                kinds.append(allowed.kinds if allowed.only is None else 0)
+                words.append(allowed.words if kinds[row] & WORDS else NO_WORDS)
+                if allowed.denied and allowed.only is None:
+                    denied += [(row, token) for token in allowed.denied]
+                if allowed.asked and allowed.only is None:
+                    asked += [(row, token) for token in allowed.asked]
+        controls = grammar.table[kinds]
+        for row, allowed in special:
+            if allowed.only is None:
+                for token in grammar.names:
+                    controls[row, grammar.columns[token]] &= token in allowed.labels
+            elif allowed.only in grammar.columns:
+                controls[row, grammar.columns[allowed.only]] = True
+            else:
+                words[row] = grammar.single(allowed.only)
+        pairs = [np.array(some, np.int64).reshape(-1, 2) for some in (denied, asked)]
+        return Mask(controls, words, *pairs)
+
+    def _choose(self, beams: Sequence[InfillBeam], step: Step, mask: Mask) -> None:
+        """Hand each beam the continuations of its partial infills."""
+        tokens, scores = step.tokens.tolist(), step.scores.tolist()
+        extra: dict[int, list[tuple[int, float]]] = {}
+        for (row, token), score in zip(mask.asked.tolist(), step.asked.tolist(), strict=True):
+            if score != IMPOSSIBLE:
+                extra.setdefault(row, []).append((token, score))
+        fed = step.fed.sum(axis=1).tolist() if step.fed.shape[1] else None
+        first = 0
+        for beam in beams:
+            if fed is not None:
+                beam.partials = [partial._replace(score=fed[first]) for partial in beam.partials]
+            ways = _continuations(beam.partials, tokens, scores, first)
+            if extra:
+                known = {(one.partial, one.token) for one in ways}
+                for number, partial in enumerate(beam.partials):
+                    ways += [
+                        Continuation(-(partial.score + score), number, token)
+                        for token, score in extra.get(first + number, ())
+                        if (number, token) not in known
+                    ]
+            size = len(beam.partials)
+            beam.choose(ways, first)
+            first += size
+
+
+class _Batch:
+    """The rows of one lane: the runtime's state after the last step, and the beams that go on from it."""
+
+    def __init__(self, state: Any, beams: list[InfillBeam]) -> None:
+        self.state, self.beams = state, beams
+
+    def join(self, other: _Batch, runtime: Runtime) -> None:
+        """Take in the rows and beams of another."""
+        before = len(self.state)
+        self.state = runtime.join([self.state, other.state])
+        for beam in other.beams:
+            beam.partials = [partial._replace(row=partial.row + before) for partial in beam.partials]
+        self.beams += other.beams
+
+
+def _continuations(
+    partials: Sequence[PartialInfill], tokens: list[list[int]], scores: list[list[float]], first: int
+) -> list[Continuation]:
+    """All ways on from partial infills whose rows begin at `first`."""
+    return [
+        Continuation(-(partial.score + score), number, token)
+        for number, partial in enumerate(partials)
+        for token, score in zip(tokens[first + number], scores[first + number], strict=True)
+        if score != IMPOSSIBLE
+    ]
+
+
+def _lane(request: SearchRequest) -> Lane:
+    options = request.options
+    return (options.temperature, options.top_p) if options.sample else None
+
+
+def _uniforms(beams: Sequence[InfillBeam]) -> Any:
+    """A number for each row, which depends on the seed, the request, the sample and the step only, not on the batch."""
+    numbers = []
+    for beam in beams:
+        request, hypothesis = beam.task.request, beam.task.hypothesis
+        for partial in beam.partials:
+            seed = [beam.options.seed, request.number, hypothesis.sample, hypothesis.depth, len(partial.tokens)]
+            numbers.append(np.random.default_rng(seed).random())
+    return np.array(numbers, np.float64)

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from search_models import TEXTS, random_model
+from syntagma.network.config import Architecture
+from syntagma.runtime.torch import TorchRuntime
+from syntagma.search import Generator, SearchOptions
+from syntagma.search.constraints.characters import half_character
+from syntagma.text import Subwords, split
+
+SUBWORDS = Subwords.train([split(text).words for text in TEXTS * 3], size=300)
+
+
+@given(st.text(max_size=4), st.integers(0, 3))
+def test_half_a_character_can_become_a_whole_one(text: str, cut: int) -> None:
+    data = text.encode(errors="replace")
+    begun = half_character(data[: max(0, len(data) - cut)])
+    assert begun is not None
+    assert data[: max(0, len(data) - cut)].endswith(begun)
+    assert half_character(data) == b""
+
+
+@pytest.mark.parametrize("data", [b"\xff", b"a\x80", b"\xed\xaf", b"\xf5", b"\xc3\xc3", b"\xe0\x80"])
+def test_what_is_no_text_is_refused(data: bytes) -> None:
+    assert half_character(data) is None
+
+
+@pytest.mark.parametrize("architecture", ["extra-encoder", "seq2seq", "linearised"])
+@pytest.mark.parametrize("options", [{"beam": 3}, {"beam": 3, "sample": True}], ids=str)
+def test_no_text_holds_a_replacement_character(architecture: Architecture, options: dict[str, object]) -> None:
+    """Models without training like any bytes; half of their texts would be broken."""
+    settings = SearchOptions.from_dict({"max_depth": 4, "max_tokens": 9} | options)
+    for seed in range(5):
+        generator = Generator(TorchRuntime(random_model(SUBWORDS, seed, architecture)), SUBWORDS, settings)
+        for text in ("I \N{GRINNING FACE} you", "Это", TEXTS[0]):
+            found = generator(text)
+            assert found
+            for output in found:
+                assert "\N{REPLACEMENT CHARACTER}" not in output.text
+                assert output.text.encode().decode() == output.text

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from search_models import TEXTS, random_generator, random_model
+from syntagma.errors import ConfigError, SyntagmaError
+from syntagma.network.storage import save_pretrained
+from syntagma.search import SearchOptions, Steering
+from syntagma.search import options as module
+from syntagma.search.options import ALIASES, named
+from syntagma.search.request import TooMuchWork
+from syntagma.text import Subwords, split
+
+SUBWORDS = Subwords.train([split(text).words for text in TEXTS * 3], size=300)
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def test_former_names_are_read(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_warned", set())
+    former = {"novel": True, "stutter": False, "coin": False, "rank": "whole", "back": 0.2, "diversity": 1, "groups": 2}
+    assert set(former) == set(ALIASES)
+    present = SearchOptions(
+        forbid_copy=True, no_adjacent_repeats=True, known_words_only=True, rerank="seq2seq", channel_weight=0.2,
+        diversity_penalty=1.0, num_beam_groups=2,
+    )  # fmt: skip
+    assert SearchOptions.from_dict(former) == present  # as in a model's folder, without a word
+    assert capsys.readouterr().err == ""
+    assert SearchOptions().changed(former) == present
+    assert "syntagma: the setting 'coin' is now 'known_words_only'=True\n" in capsys.readouterr().err
+    assert SearchOptions().changed({"rank": "score"}).rerank == "none"
+    assert present.changed({"coin": True}).known_words_only is False
+    assert capsys.readouterr().err == ""  # each is said once
+
+
+def test_the_papers_search_has_a_name() -> None:
+    paper = named("paper")
+    assert paper == SearchOptions.paper()
+    assert (paper.alpha, paper.score, paper.prune, paper.rerank) == (0.8, "sum", 0.0, "none")
+    off = (paper.forbid_copy, paper.no_adjacent_repeats, paper.known_words_only, paper.split, paper.sample)
+    assert not any(off)
+    with pytest.raises(ConfigError, match="there is no search setting 'mine'; choose one of paper"):
+        named("mine")
+
+
+def test_a_requests_work_is_bounded() -> None:
+    generator = random_generator(SUBWORDS, 1, beam=2, max_row_steps=6)
+    good, bad, last = generator.stream(
+        ["I", TEXTS[0], "an apple"], options=generator.defaults.changed({"max_depth": 1, "max_tokens": 3})
+    )
+    assert isinstance(good, list)
+    scheduler = generator.scheduler()
+    request = generator.request(0, TEXTS[0], Steering(), generator.defaults)
+    (done,) = scheduler.run([request])
+    assert scheduler.row_steps <= 6 * 2 + 4
+    assert scheduler.running == 0
+    with pytest.raises(TooMuchWork, match="took more than 12 steps; shorten the text"):
+        generator.check_found(done)
+    assert all(isinstance(one, list | SyntagmaError) for one in (bad, last))
+
+
+def test_constraints_that_leave_nothing_are_said() -> None:
+    generator = random_generator(SUBWORDS, 1, beam=2)
+    nothing = [word for token in range(SUBWORDS.first_text_id, SUBWORDS.size) for word in [SUBWORDS.piece(token)]]
+    assert nothing
+    growth = generator.grow(TEXTS[0])
+    growth.replace(0, "<NP>").require(labels=["PP"]).forbid(labels=["PP"])
+    with pytest.raises(ConfigError, match="no output meets the constraints on words and labels"):
+        growth.finish()
+
+
+def test_options_on_the_command_line(syntagma: Run, tmp_path: Path) -> None:
+    about = {"search": {"max_depth": 4, "max_tokens": 10, "novel": True}}
+    save_pretrained(tmp_path / "model", random_model(SUBWORDS, 4), SUBWORDS, "# Random\n", about=about)
+    plain = syntagma("generate", "--model", "model", "--forbid-copy", "--rerank", "joint", TEXTS[0])
+    assert plain.stderr == ""
+    former = syntagma("generate", "--model", "model", "--novel", "--rank", "joint", TEXTS[0])
+    assert former.stdout == plain.stdout
+    assert former.stderr.count("is now") == 2
+    syntagma("generate", "--model", "model", "--search", "paper", "--max-depth", "3", "--device", "cpu", "I")
+    wrong = syntagma("generate", "--model", "model", "--device", "cuda:3", "I", check=1)
+    assert wrong.stderr == "syntagma: the device 'cuda:3' is not here; give another, or auto\n"
+    wrong = syntagma("generate", "--model", "model", "--rerank", "seq2seq", "I", "an apple", check=1)
+    assert wrong.stderr.count("this model has not learnt to write whole texts") == 2
