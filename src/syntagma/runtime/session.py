@@ -81,8 +81,9 @@ class Graphs:
         options.inter_op_num_threads = 1
         options.enable_mem_pattern = False  # which keeps a plan for every shape that was ever met
         options.log_severity_level = 3
+        options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(self.folder))
         try:
-            session = self._library.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+            session = self._library.InferenceSession(data, options, providers=["CPUExecutionProvider"])
         except Exception as error:  # the library has an error for each kind, all derived from this
             reason = str(error).strip().splitlines()[-1]
             raise GraphError(f"ONNX Runtime cannot load it ({reason})", Place(str(path)), remedy) from None
