@@ -152,7 +152,7 @@ def test_a_graph_scores_as_torch_does(in_torch: TrainableParser, tmp_path: Path)
 def test_a_parser_without_a_graph_runs_in_torch(in_torch: TrainableParser, tmp_path: Path) -> None:
     in_torch.save(tmp_path)
     (tmp_path / "parser.onnx").unlink()
-    with pytest.raises(GraphError, match="lacks this graph; make one with `syntagma"):
+    with pytest.raises(GraphError, match="lacks this graph; make one with `syntagma parser export"):
         load_parser(str(tmp_path)).parse(SENTENCES[:1])
     config = json.loads((tmp_path / "config.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps(config | {"graphs": {}}))

@@ -17,7 +17,7 @@ class OnnxScorer:
     """Scores sentences with the graph of a parser's folder."""
 
     def __init__(self, folder: Path, checksums: Mapping[str, str], filler: int, threads: int = 1) -> None:
-        self._graphs = Graphs(folder, checksums, threads)
+        self._graphs = Graphs(folder, checksums, threads, "parser export")
         self._filler = filler
 
     def __call__(self, sentences: Sequence[Encoded]) -> Scored:

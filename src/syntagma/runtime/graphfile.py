@@ -17,21 +17,20 @@ _TYPES = {1: "float32", 2: "uint8", 3: "int8", 7: "int64", 9: "bool", 10: "float
 _MODEL_GRAPH, _GRAPH_INITIALIZER = 7, 5
 _DIMS, _DATA_TYPE, _NAME, _EXTERNAL_DATA, _DATA_LOCATION = 1, 2, 8, 13, 14
 _EXTERNAL = 1
-_EXPORT_AGAIN = "write it again with `syntagma export`"
 
 
 class GraphError(SyntagmaError):
     """A graph that cannot be used."""
 
 
-def check_graph(path: Path, data: bytes, weights: WeightFile) -> None:
+def check_graph(path: Path, data: bytes, weights: WeightFile, remedy: str) -> None:
     """Refuse a graph that is damaged, or that names other weights than those of the file beside it."""
     try:
         problems = list(_problems(data, weights))
     except (IndexError, ValueError, UnicodeDecodeError):
-        raise GraphError("this is no graph, or a damaged one", Place(str(path)), _EXPORT_AGAIN) from None
+        raise GraphError("this is no graph, or a damaged one", Place(str(path)), remedy) from None
     if problems:
-        raise GraphError("; ".join(problems), Place(str(path)), _EXPORT_AGAIN)
+        raise GraphError("; ".join(problems), Place(str(path)), remedy)
 
 
 def _problems(data: bytes, weights: WeightFile) -> Iterator[str]:

@@ -39,12 +39,18 @@ def load_onnxruntime() -> Any:
 
 
 class Graphs:
-    """The graphs of a folder by name, `encoder` for `encoder.onnx`; `checksums` has those that are there."""
+    """The graphs of a folder by name, `encoder` for `encoder.onnx`; `checksums` has those that are there.
 
-    def __init__(self, folder: Path, checksums: Mapping[str, str], threads: int = 1) -> None:
+    `export` is the command that makes them.
+    """
+
+    def __init__(
+        self, folder: Path, checksums: Mapping[str, str], threads: int = 1, export: str = "export --model"
+    ) -> None:
         self.folder = folder
         self.threads = threads
         self._checksums = checksums
+        self._remedy = f"make one with `syntagma {export} {folder} --out ...`"
         self._library = load_onnxruntime()
         self._weights: WeightFile | None = None
         self._sessions: dict[str, Any] = {}
@@ -60,7 +66,7 @@ class Graphs:
 
     def _open(self, name: str) -> Any:
         path = self.folder / f"{name}.onnx"
-        remedy = f"make one with `syntagma export --model {self.folder} --out ...`"
+        remedy = self._remedy
         try:
             data = path.read_bytes()
         except OSError:
@@ -69,14 +75,15 @@ class Graphs:
             raise GraphError("it is damaged, or not the graph that config.json names", Place(str(path)), remedy)
         if self._weights is None:
             self._weights = WeightFile.open(self.folder / WEIGHTS)
-        check_graph(path, data, self._weights)
+        check_graph(path, data, self._weights, remedy)
         options = self._library.SessionOptions()
         options.intra_op_num_threads = self.threads
         options.inter_op_num_threads = 1
         options.enable_mem_pattern = False  # which keeps a plan for every shape that was ever met
         options.log_severity_level = 3
+        options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(self.folder))
         try:
-            session = self._library.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+            session = self._library.InferenceSession(data, options, providers=["CPUExecutionProvider"])
         except Exception as error:  # the library has an error for each kind, all derived from this
             reason = str(error).strip().splitlines()[-1]
             raise GraphError(f"ONNX Runtime cannot load it ({reason})", Place(str(path)), remedy) from None
