@@ -97,11 +97,11 @@ def test_export_halves_the_weights_and_keeps_how_to_search(syntagma: Run, model:
         == syntagma("generate", "--model", tmp_path / "shared", "--nbest", "2", "I ate.").stdout.splitlines()[:2]
     )
     for wrong, what in (
-        (("--search", "bream=2"), "'beam'"), (("--weights", "int8"), "float16"), (("--card", "no.md"), "no.md"),
-        ((), "it exists already"),
+        (("--search", "bream=2"), "'beam'"), (("--card", "no.md"), "no.md"), ((), "it exists already"),
     ):  # fmt: skip
         out = "shared" if not wrong else "other"
         assert what in syntagma("export", "--model", model, "--out", out, *wrong, check=1).stderr
+    assert "float16" in syntagma("export", "--model", model, "--out", "other", "--weights", "int8", check=2).stderr
 
 
 def test_export_lists_the_words_that_a_model_knows(syntagma: Run, model: Path, tmp_path: Path) -> None:
