@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -85,3 +86,12 @@ def test_options_on_the_command_line(syntagma: Run, tmp_path: Path) -> None:
     assert wrong.stderr == "syntagma: the device 'cuda:3' is not here; give another, or auto\n"
     wrong = syntagma("generate", "--model", "model", "--rerank", "seq2seq", "I", "an apple", check=1)
     assert wrong.stderr.count("this model has not learnt to write whole texts") == 2
+
+
+def test_the_search_needs_no_torch() -> None:
+    """Importing it, and all that it is made of, loads no torch."""
+    modules = "syntagma.search, syntagma.search.explain, syntagma.search.parallel, syntagma.search.loading"
+    program = (
+        f"import sys, {modules}; sys.exit(any(name in sys.modules for name in ('torch', 'transformers', 'pyarrow')))"
+    )
+    assert subprocess.run([sys.executable, "-c", program]).returncode == 0

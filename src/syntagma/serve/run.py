@@ -82,7 +82,6 @@ def serve(settings: ServeSettings) -> None:
             is_loopback(settings.host),
             frozenset(host.lower() for host in settings.hosts),
             seconds=settings.seconds,
-            threads=settings.threads,
         )
         service = Service(models, parser=load_bundled_parser(), comparison=comparison, rules=rules)
         config = uvicorn.Config(

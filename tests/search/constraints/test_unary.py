@@ -42,6 +42,7 @@ class LoopingRuntime:
             for column, token in enumerate(config.controls):
                 if mask.controls[row, column]:
                     scores[row, token] = likely[token]
+        scores[mask.denied[:, 0], mask.denied[:, 1]] = IMPOSSIBLE
         best = np.argsort(-scores, axis=1, kind="stable")[:, :k]
         values = np.take_along_axis(scores, best, axis=1)
         fed = np.zeros((len(tokens), tokens.shape[1] - 1), np.float32)
@@ -56,9 +57,8 @@ def longest_chain(tree: Tree) -> int:
     longest = 0
     for node in tree.nodes():
         size, inner = 0, node
-        while len(inner.children) == 1 and isinstance(inner.children[0], Tree):
-            inner = inner.children[0]
-            size += inner.label == node.label
+        while len(inner.children) == 1 and isinstance(below := inner.children[0], Tree) and below.label == node.label:
+            size, inner = size + 1, below
         longest = max(longest, size)
     return longest
 
@@ -66,7 +66,7 @@ def longest_chain(tree: Tree) -> int:
 @pytest.mark.parametrize(("most", "longest"), [(0, 0), (1, 1), (2, 2), (-1, 7)])
 def test_a_label_becomes_itself_only_so_often(most: int, longest: int) -> None:
     """Else it would do so down to the last depth."""
-    options = SearchOptions(beam=1, max_depth=9, max_tokens=8, max_unary_repeats=most)
+    options = SearchOptions(beam=1, max_depth=9, max_tokens=9, max_unary_repeats=most)
     (output,) = Generator(LoopingRuntime(), SUBWORDS, options)(TEXTS[0])
     assert output.tree is not None
     assert longest_chain(output.tree) == longest
