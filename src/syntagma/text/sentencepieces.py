@@ -68,18 +68,24 @@ class SentencePieces(Subwords):
         min_count: int = 2,
         two_sided: bool = True,
     ) -> SentencePieces:
-        """The pieces of a Marian model's folder that pairs (source, target's words) use, the most frequent first.
+        """The pieces of a pretrained model's folder that pairs (source, target's words) use, the most frequent first.
 
         Pieces of one character are kept whatever their count.  Where the model's two languages are to be one, sources
-        may be segmented like targets (`two_sided=False`).
+        may be segmented like targets (`two_sided=False`).  Where one list of scores is for both sides, as in many
+        CTranslate2 folders, pieces that no target uses count as the sources' alone.
         """
-        source, target = (read_sentencepieces(Path(folder) / f"{side}.spm") for side in ("source", "target"))
+        from syntagma.text.piecefiles import read_piece_scores
+
+        source, target, shared = read_piece_scores(folder)
         units: dict[str, Counter[str]] = {"source": Counter(), "target": Counter()}
         for text, words in sentences:
             units["source"].update(_chunks(text) if two_sided else _units(split(text).words))
             units["target"].update(_units(words))
         both = _count_pieces(units["source"], source if two_sided else target)
-        both.update(_count_pieces(units["target"], target))
+        written = _count_pieces(units["target"], target)
+        both.update(written)
+        if two_sided and shared:
+            target = {piece: target[piece] for piece in written}
         kept = {piece for piece in both if len(piece.removeprefix(SPACE)) <= 1}
         room = size - len(CONTROLS) - len(labels) - 256
         for piece, count in sorted(both.items(), key=lambda item: (-item[1], item[0])):
