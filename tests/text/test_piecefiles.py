@@ -43,6 +43,13 @@ def test_pieces_that_no_target_uses_are_not_written(folder: Path) -> None:
     assert pieces.decode(pieces.encode_target("我吃")) == "我吃"  # in bytes
 
 
+def test_full_width_signs_of_sources_are_read_as_sentencepiece_reads_them(folder: Path) -> None:
+    write_sentencepieces(folder / "sentencepiece.model", [*CHINESE, "?", "12"])
+    pieces = SentencePieces.choose(folder, [("我吃１２？", split("I eat.").words)], 400, min_count=1)
+    assert [pieces.piece(number).decode() for number in pieces.encode("我吃１２？")] == [" ", "我吃", "12", "?"]
+    assert pieces.decode(pieces.encode_target("？")) == "？"
+
+
 def test_a_file_that_knows_the_vocabulary_serves_both_sides(folder: Path) -> None:
     write_sentencepieces(folder / "sentencepiece.model", [*ENGLISH, *CHINESE])
     scores = read_piece_scores(folder)

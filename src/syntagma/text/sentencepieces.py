@@ -14,6 +14,7 @@ import hashlib
 import json
 import re
 import struct
+import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -81,8 +82,8 @@ class SentencePieces(Subwords):
         for text, words in sentences:
             units["source"].update(_chunks(text) if two_sided else _units(split(text).words))
             units["target"].update(_units(words))
-        both = _count_pieces(units["source"], source if two_sided else target)
-        written = _count_pieces(units["target"], target)
+        both = _count_pieces(units["source"], Unigram(source if two_sided else target, normalise=two_sided))
+        written = _count_pieces(units["target"], Unigram(target))
         both.update(written)
         if two_sided and shared:
             target = {piece: target[piece] for piece in written}
@@ -162,13 +163,19 @@ class SentencePieces(Subwords):
 
     @cached_property
     def _segment_source(self) -> Unigram:
-        return Unigram({piece.text: piece.source for piece in self.pieces if piece.source is not None})
+        scores = {piece.text: piece.source for piece in self.pieces if piece.source is not None}
+        return Unigram(scores, normalise=True)
 
 
 class Unigram:
-    """The likeliest pieces of a unit by their scores; what has none comes as an empty piece."""
+    """The likeliest pieces of a unit by their scores; what has none comes as an empty piece.
 
-    def __init__(self, scores: Mapping[str, float]) -> None:
+    With `normalise`, what has none is looked up in its compatibility form (NFKC), as sentencepiece does: a full-width
+    `？` is then the piece `?`.
+    """
+
+    def __init__(self, scores: Mapping[str, float], normalise: bool = False) -> None:
+        self._normalise = normalise
         # What is unknown scores less than the lowest entry; no text reaches an entry with a space in it.
         highest = max(scores.values(), default=0.0)
         self._pieces = ["", *scores]
@@ -189,10 +196,15 @@ class Unigram:
                 segments.append((0, SPACE))
             if run:
                 encoded = self._tokenizer.encode(run.replace(" ", SPACE), add_special_tokens=False)
-                segments += [
-                    (at, run[start:end]) for at, (start, end) in zip(encoded.ids, encoded.offsets, strict=True)
-                ]
+                for piece, (start, end) in zip(encoded.ids, encoded.offsets, strict=True):
+                    segments += (self._normalised(run[start:end]) if not piece else None) or [(piece, run[start:end])]
         return segments
+
+    def _normalised(self, text: str) -> list[tuple[int, str]] | None:
+        """The pieces of a text's compatibility form, if it is another and has some."""
+        usual = unicodedata.normalize("NFKC", text) if self._normalise else text
+        segments = self._segment(usual) if usual != text else []
+        return segments if segments and all(piece for piece, _ in segments) else None
 
 
 def _chunks(text: str) -> list[str]:
@@ -209,8 +221,8 @@ def _units(words: Sequence[Word]) -> Iterator[str]:
         yield from units_of(word, first=number == 0)
 
 
-def _count_pieces(units: Counter[str], scores: Mapping[str, float]) -> Counter[str]:
-    segment, counts = Unigram(scores), Counter[str]()
+def _count_pieces(units: Counter[str], segment: Unigram) -> Counter[str]:
+    counts: Counter[str] = Counter()
     for unit, count in units.items():
         for piece in segment(unit):
             if piece:
