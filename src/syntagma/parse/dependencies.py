@@ -118,6 +118,8 @@ _OWN_PREDICATE: Final = frozenset({"nsubj", "csubj", "cop", "aux", "expl"})
 """A word with such a dependent is a predicate, whatever its part of speech."""
 _EDGE: Final = frozenset({Role.outer, Role.joiner})
 _NON_FINITE: Final = ("VerbForm=Inf", "VerbForm=Part", "VerbForm=Ger", "VerbForm=Conv", "VerbForm=Sup")
+_NON_FINITE_TAGS: Final = frozenset({"VVINF", "VVIZU", "VVPP", "VAINF", "VAPP", "VMINF", "VMPP"})
+"""German parts of speech (STTS), for treebanks without features."""
 
 
 def relation_of(name: str) -> Relation:
@@ -249,8 +251,14 @@ class _Conversion:
         verbs = [number, *(below for below in self.dependents[number] if self._base(below) in ("aux", "cop"))]
         if any(self.token(verb).has("VerbForm=Fin") for verb in verbs):
             return True
+        if self._base(number) == "xcomp" or any(self._is_particle(below) for below in self.dependents[number]):
+            return False
         told = any(self.token(verb).has(form) for verb in verbs for form in _NON_FINITE)
-        return not told and self._base(number) != "xcomp"
+        return not told and not all(self.token(verb).xpos in _NON_FINITE_TAGS for verb in verbs)
+
+    def _is_particle(self, number: int) -> bool:
+        """Whether a word is the particle of an infinitive, as in "to go" and "zu gehen"."""
+        return self._base(number) == "mark" and self.token(number).upos == "PART"
 
     # -- building
 
@@ -274,7 +282,7 @@ class _Conversion:
         kind = role(relation_of(token.relation))
         if kind is Role.case and token.upos == "PART":  # the 's of a possessor
             kind = Role.inner
-        if kind is Role.marker and token.upos == "PART" and self.penn:  # to go: (VP to (VP go))
+        if kind is Role.marker and self.penn and self._is_particle(number):  # to go: (VP to (VP go))
             kind = Role.auxiliary
         return _Item(kind, self.built[number], number, token.has("VerbForm=Fin"))
 

@@ -43,6 +43,7 @@ class ModelConfig:
     open_root: bool = False  # whether the root may have several children
     longest: int = 400  # words in a sentence
     kind: str = "span-chart"
+    language: str = ""  # the code of the language that it parses, such as en; empty where nobody said
 
 
 class NeuralParser:
