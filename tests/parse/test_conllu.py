@@ -17,7 +17,9 @@ def conllu(text: str) -> list[str]:
             lines.append(line.strip())
             continue
         number, form, upos, head, relation, *features = columns
-        lines.append("\t".join([number, form.replace("~", " "), "_", upos, "_", *(features or "_"), head, relation, "_", "_"]))
+        lines.append(
+            "\t".join([number, form.replace("~", " "), "_", upos, "_", *(features or "_"), head, relation, "_", "_"])
+        )
     return lines
 
 
@@ -64,7 +66,10 @@ def test_a_multiword_token_takes_the_relation_of_its_highest_word() -> None:
 3 lo PRON 1 obj
 4 ya ADV 1 advmod
 """)
-    assert [(token.form, token.upos, token.head) for token in sentence.tokens] == [("dámelo", "VERB", 0), ("ya", "ADV", 1)]
+    assert [(token.form, token.upos, token.head) for token in sentence.tokens] == [
+        ("dámelo", "VERB", 0),
+        ("ya", "ADV", 1),
+    ]
 
 
 def test_empty_nodes_and_comments_anywhere_are_passed_over() -> None:
@@ -91,7 +96,10 @@ def test_a_form_with_a_space_becomes_words() -> None:
 
 def test_blank_lines_and_returns() -> None:
     lines = ["", *(f"{line}\r" for line in conllu("1 a X 0 root")), "  ", "", *conllu("1 b X 0 root")]
-    assert [sentence.words() for sentence in read_sentences(lines) if isinstance(sentence, Sentence)] == [("a",), ("b",)]
+    assert [sentence.words() for sentence in read_sentences(lines) if isinstance(sentence, Sentence)] == [
+        ("a",),
+        ("b",),
+    ]
     assert [*read_sentences(["# only a comment", ""])] == []
 
 
@@ -116,7 +124,10 @@ def test_tags_can_stand_in_trees() -> None:
         ("x a X 0 root", r"line 1: the id 'x' stands where 1 should"),
         ("1 a", r"line 1: a word has 1 columns, not 10 between tabs"),
         ("1.1 a X _ _", r"line 1: the sentence has no words"),
-        ("1 a X 0 root\n1-2 ab _ _ _\n2 b X 1 dep", r"line 2: the multi-word token '1-2' does not stand before its words"),
+        (
+            "1 a X 0 root\n1-2 ab _ _ _\n2 b X 1 dep",
+            r"line 2: the multi-word token '1-2' does not stand before its words",
+        ),
         ("1-3 ab _ _ _\n1 a X 0 root\n2 b X 1 dep", r"line 3: the multi-word token 'ab' lacks words"),
         ("1-2 ab _ _ _\n1 a X 0 root\n2-3 b _ _ _\n2 b X 1 dep\n3 c X 1 dep", r"line 3: .* overlaps the one before"),
     ],

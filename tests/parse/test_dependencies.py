@@ -172,7 +172,7 @@ ZU = """
         (DASS, "negra", "(TOP (S (NP Sie) sagt , (S dass (NP er) (VP (NP das) gesehen) hat)))"),
         (INVERTED, "penn", "(TOP (S Heute sah (NP ich) (NP sie)))"),
         (INVERTED, "negra", "(TOP (S Heute sah (NP ich) (NP sie)))"),
-        (RELATIVE, "penn", "(TOP (S (NP (NP The man) (NP who) (S (VP came))) (VP left)))"),
+        (RELATIVE, "penn", "(TOP (S (NP (NP The man) who (S (VP came))) (VP left)))"),
         (RELATIVE, "negra", "(TOP (S (NP The man (S (NP who) came)) left))"),
         (COPULA, "penn", "(TOP (S (NP This) (VP is (NP (NP a big house) (PP in (NP Rome))))))"),
         (COPULA, "negra", "(TOP (S (NP This) is (NP a big house (PP in (NP Rome)))))"),

@@ -160,6 +160,9 @@ def score(
         str | None, typer.Option(help="A file of parses to score instead of running a parser.")
     ] = None,
     labels: Annotated[str, typer.Option(help="The labels of the pruned score, comma-separated.")] = "S,NP,VP,PP",
+    negra: Annotated[
+        bool, typer.Option("--negra", help="The gold trees have NEGRA's labels: make them S, NP, VP and PP.")
+    ] = False,
     lower: Annotated[bool, typer.Option("--lower", help="Hand the parser the words in lower case.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of a table.")] = False,
     threads: Threads = 0,
@@ -175,7 +178,7 @@ def score(
     kept = read_labels(labels)
     every, pruned = Score(), Score()
     start = time.monotonic()
-    for number, (wanted, found) in enumerate(_pairs(gold, parser, predicted, lower, threads), 1):
+    for number, (wanted, found) in enumerate(_pairs(gold, parser, predicted, lower, threads, negra), 1):
         try:
             every += compare(wanted, found)
         except InputError as error:
@@ -192,11 +195,14 @@ def score(
         print(f"syntagma: parsed {every.sentences / seconds:.0f} sentences a second", file=sys.stderr)
 
 
-def _pairs(gold: str, parser: str, predicted: str | None, lower: bool, threads: int) -> Iterator[tuple[Tree, Tree]]:
+def _pairs(
+    gold: str, parser: str, predicted: str | None, lower: bool, threads: int, negra: bool
+) -> Iterator[tuple[Tree, Tree]]:
     """Gold trees with the parses of their words."""
     from syntagma.errors import InputError, Place, SyntagmaError
     from syntagma.files import read_lines
     from syntagma.parse import load_parser
+    from syntagma.parse.negra import from_negra
     from syntagma.tree import read_trees
 
     def trees(path: str) -> Iterator[Tree]:
@@ -206,6 +212,8 @@ def _pairs(gold: str, parser: str, predicted: str | None, lower: bool, threads: 
             raise error.at(file=path) from None
 
     wanted = trees(gold)
+    if negra:
+        wanted = (tree for tree in map(from_negra, wanted) if tree is not None)
     if predicted is not None:
         try:
             yield from zip(wanted, trees(predicted), strict=True)

@@ -159,6 +159,11 @@ def _parts(items: Sequence[_Item]) -> tuple[_Part, ...]:
     return tuple(part for item in items for part in item.parts)
 
 
+def _bare(part: _Part) -> _Part:
+    """A relative pronoun without its NP, as pruning the Penn Treebank's WHNP leaves it."""
+    return _Part(part.walk[1:-1]) if part.label == "NP" else part
+
+
 def to_tree(sentence: Sentence, style: Style = Style.penn) -> Tree:
     """The constituency tree of a dependency tree, with parts of speech and the root `TOP`.
 
@@ -386,7 +391,7 @@ class _Conversion:
             parts = self._verb_phrase(inner, tail)
         if whole == "S":
             parts = (_wrap("S", parts),)
-        return (*_parts(core[:outside]), *parts)
+        return (*map(_bare, _parts(core[:outside])), *parts)
 
     def _whole_label(self, number: int, finite: bool, subject: bool) -> str:
         """`S`, or `VP` for what is less than a clause."""
