@@ -33,9 +33,14 @@ SOURCE, TARGET = "I can eat.", "the old man"
 
 @pytest.fixture(scope="module")
 def marian(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_marian(tmp_path_factory.mktemp("models") / "marian")
+
+
+def make_marian(folder: Path) -> Path:
+    """A random Marian model that scales its embeddings, as OPUS-MT's do."""
     import transformers
 
-    folder = make_base(tmp_path_factory.mktemp("models") / "marian", "marian")
+    make_base(folder, "marian")
     model = transformers.MarianMTModel.from_pretrained(folder)
     model.config.scale_embedding = True
     with torch.no_grad():
