@@ -89,9 +89,7 @@ def test_a_run_starts_from_a_ctranslate2_folder(corpus: Corpus, ctranslate2: Pat
     network = starting_network(config, corpus)
     mine, theirs = network.state_dict(), read_ctranslate2(ctranslate2).weights
     for ours, name in (("source_encoder.layers.0", "encoder.layers.0"), ("decoder.0", "decoder.layers.0")):
-        assert torch.equal(
-            network.state_dict()[f"{ours}.feed_forward.inner.weight"], theirs[f"model.{name}.fc1.weight"]
-        )
+        assert torch.equal(mine[f"{ours}.feed_forward.inner.weight"], theirs[f"model.{name}.fc1.weight"])
     assert (network.config.width, network.config.norm, network.config.architecture) == (32, "post", architecture)
 
 
