@@ -174,6 +174,7 @@ def _embeddings(model: MarianModel, subwords: Subwords) -> tuple[Tensor, Tensor]
     spread_of_known = known.std(dim=0)
     embedding = known.mean(dim=0) + torch.randn(subwords.size, theirs.shape[1]) * spread_of_known
     bias = torch.zeros(subwords.size)
+    bias[subwords.first_text_id :] = their_bias.min()  # text that Marian lacks, such as bytes, is written rarely
     embedding[PAD] = 0.0
     origin = {START: [int(model.config["decoder_start_token_id"])], END: [int(model.config["eos_token_id"])]}
     segment = None
