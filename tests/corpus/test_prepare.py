@@ -286,3 +286,10 @@ def test_dev_by_itself(made: Make, tmp_path: Path) -> None:
 def test_nothing_left_to_train_on(made: Make) -> None:
     with pytest.raises(ConfigError, match="every training pair has a side that is a source of dev or test; draw fewer"):
         made("".join(f"I see.\tI do see it {n}!\n" for n in range(30)), dev=2)
+
+
+def test_targets_in_another_language_than_the_parsers_get_a_warning(
+    made: Make, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made("I nod.\tIch habe das Buch nicht gelesen.\nYes.\tEr ist nicht da, und sie ist es auch nicht.\n")
+    assert "the text looks like German, but the parser neural is for English" in capsys.readouterr().err

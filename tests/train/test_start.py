@@ -10,11 +10,21 @@ import torch
 from syntagma.corpus import Corpus
 from syntagma.errors import ConfigError
 from syntagma.network.batch import Example, make_batch
+from syntagma.network.ctranslate2 import read_ctranslate2
 from syntagma.network.network import Network
 from syntagma.network.storage import from_pretrained
 from syntagma.train import TrainConfig, train
 from syntagma.train.data import Data
 from syntagma.train.start import settled, starting_network
+
+
+@pytest.fixture(scope="module")
+def ctranslate2(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("ctranslate2")
+    pytest.importorskip("sentencepiece")
+    from network.test_ctranslate2 import converted, make_marian
+
+    return converted(make_marian(tmp_path_factory.mktemp("models") / "marian"), "int8")
 
 
 def made(corpus: Corpus, tmp_path: Path, first: dict[str, object], then: dict[str, object]) -> list[Network]:
@@ -70,3 +80,25 @@ def test_and_a_guided_model_with_a_baseline(corpus: Corpus, tmp_path: Path) -> N
 def test_other_shapes_are_refused(corpus: Corpus, tmp_path: Path, then: dict[str, object]) -> None:
     with pytest.raises(ConfigError, match="the settings make another network than the model"):
         made(corpus, tmp_path, {"decoder_layers": 2}, then)
+
+
+@pytest.mark.parametrize("architecture", ["seq2seq", "concat", "extra-encoder", "extra-attention"])
+def test_a_run_starts_from_a_ctranslate2_folder(corpus: Corpus, ctranslate2: Path, architecture: str) -> None:
+    settings = {"data": str(corpus.folder), "preset": "tiny", "steps": 1, "init": str(ctranslate2)}
+    config = settled(TrainConfig.from_dict(settings | {"architecture": architecture}))
+    network = starting_network(config, corpus)
+    mine, theirs = network.state_dict(), read_ctranslate2(ctranslate2).weights
+    for ours, name in (("source_encoder.layers.0", "encoder.layers.0"), ("decoder.0", "decoder.layers.0")):
+        assert torch.equal(mine[f"{ours}.feed_forward.inner.weight"], theirs[f"model.{name}.fc1.weight"])
+    assert (network.config.width, network.config.norm, network.config.architecture) == (32, "post", architecture)
+
+
+def test_the_usual_architecture_without_another(corpus: Corpus, ctranslate2: Path) -> None:
+    config = TrainConfig.from_dict({"data": str(corpus.folder), "preset": "tiny", "init": str(ctranslate2)})
+    assert settled(config).architecture == config.usual_architecture
+
+
+def test_other_widths_than_the_folders_are_refused(corpus: Corpus, ctranslate2: Path) -> None:
+    settings = {"data": str(corpus.folder), "preset": "tiny", "init": str(ctranslate2), "width": 64}
+    with pytest.raises(ConfigError, match="leave out width"):
+        starting_network(settled(TrainConfig.from_dict(settings)), corpus)

@@ -17,10 +17,9 @@ from typing import Any, Final, Protocol
 from syntagma.config import Settings, read_mapping
 from syntagma.errors import InputError, MissingExtra, Place
 from syntagma.files import make_whole
+from syntagma.text.piecefiles import find_source_file
 
 MARIAN_FILES: Final = ("source.spm", "target.spm", "vocab.json")
-SENTENCEPIECE_FILES: Final = ("sentencepiece.model", "source.spm", "spm.model", "source.model")
-"""What the sentencepiece file of sources may be called, the first that is there counts."""
 _SPACE = "\u2581"
 _WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 _ROOM = 2.0, 10
@@ -141,7 +140,7 @@ def open_folder(folder: str | Path, converted: Path) -> TranslatorFolder:
     kind = kind_of(given)
     _libraries()
     if kind == "ctranslate2":
-        return TranslatorFolder(given.absolute(), _sentencepiece_file(given).absolute())
+        return TranslatorFolder(given.absolute(), find_source_file(given).absolute())
     if not converted.exists():
         convert_marian(given, converted)
     return TranslatorFolder(converted.absolute(), (given / "source.spm").absolute())
@@ -153,7 +152,7 @@ def kind_of(folder: Path) -> str:
         what = "this is a file, not a folder" if folder.exists() else "there is no such folder"
         raise InputError(what, Place(str(folder)), "give the folder of a translation model")
     if (folder / "model.bin").is_file():
-        _sentencepiece_file(folder)
+        find_source_file(folder)
         return "ctranslate2"
     if not (folder / "config.json").is_file():
         what = "it holds no translation model (neither CTranslate2's model.bin nor a config.json)"
@@ -168,14 +167,6 @@ def kind_of(folder: Path) -> str:
     if missing:
         raise InputError(f"this Marian model lacks {', '.join(missing)}", Place(str(folder)), "copy the whole folder")
     return "marian"
-
-
-def _sentencepiece_file(folder: Path) -> Path:
-    for name in SENTENCEPIECE_FILES:
-        if (folder / name).is_file():
-            return folder / name
-    what = "this CTranslate2 model has no sentencepiece file beside it"
-    raise InputError(what, Place(str(folder)), f"copy it there under one of the names {', '.join(SENTENCEPIECE_FILES)}")
 
 
 def convert_marian(folder: Path, out: Path) -> None:

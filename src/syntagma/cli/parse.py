@@ -66,6 +66,7 @@ def parse(
     """
     from syntagma.files import scan_lines, source_name
     from syntagma.parse import load_parser
+    from syntagma.parse.languages import language_warning
     from syntagma.text import split, split_tokens
 
     lines = iter(text) if text else scan_lines(source)
@@ -77,6 +78,8 @@ def parse(
     progress = _Progress()
     first, skipped = 1, 0
     while chunk := list(islice(lines, CHUNK)):
+        if first == 1 and (warning := language_warning(parser, (line for line in chunk if isinstance(line, str)))):
+            print(f"syntagma: {warning}", file=sys.stderr)
         for line, words, tree in _parse_chunk(loaded, chunk, lambda line: cut(line).texts(), name, first, bad):
             skipped += tree is None and (bool(words) or not isinstance(line, str))
             sys.stdout.write(show(line if isinstance(line, str) else "", words, tree))

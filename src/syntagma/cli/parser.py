@@ -1,4 +1,4 @@
-"""`syntagma parser train`, `syntagma parser score` and `syntagma parser export`."""
+"""`syntagma parser train`, `score`, `convert` and `export`."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from syntagma.cli.common import AsJson, report
-from syntagma.cli.parse import CHUNK, ParserName, Threads, processors, use_threads
+from syntagma.cli.parse import CHUNK, Bad, ParserName, Threads, processors, use_threads
 
 if TYPE_CHECKING:
     from syntagma.parse.score import Score
+    from syntagma.parse.settings import Trees
     from syntagma.tree import Tree
 
 
@@ -34,13 +35,37 @@ def register(app: typer.Typer) -> None:
     family = typer.Typer(help="Train, score and share parsers.", no_args_is_help=True)
     family.command("train")(train)
     family.command("score")(score)
+    family.command("convert")(convert)
     family.command("export")(export)
     app.add_typer(family, name="parser")
 
 
+class TreeStyle(StrEnum):
+    """What trees that are made of dependencies look like."""
+
+    penn = "penn"
+    negra = "negra"
+
+
+StyleOption = Annotated[
+    TreeStyle, typer.Option("--style", help="penn: nested NPs and VPs. negra: flat NPs, the finite verb in the S.")
+]
+BadSentence = Annotated[Bad, typer.Option("--bad", help="At a CoNLL-U sentence that is wrong: stop, or skip it.")]
+RejectsFile = Annotated[
+    Path | None, typer.Option("--rejects", help="Where skipped sentences go, as JSON lines.", show_default=False)
+]
+
+
 def train(
-    gold: Annotated[list[Path], typer.Argument(help="Folders with train.trees and dev.trees (also .gz).")],
     out: Annotated[Path, typer.Option(help="The run's folder: model, checkpoint, log. A run that is there goes on.")],
+    gold: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Folders with train.trees and dev.trees (also .gz).", show_default=False),
+    ] = None,
+    conllu: Annotated[
+        list[Path] | None,
+        typer.Option(help="A file of Universal Dependencies, made into trees (also gzip).", show_default=False),
+    ] = None,
     silver: Annotated[
         list[Path] | None, typer.Option(help="A folder of trees that a parser made.", show_default=False)
     ] = None,
@@ -55,26 +80,77 @@ def train(
         str,
         typer.Option(help="A parser of the same labels, or several as A+B, to learn from.", show_default=False),
     ] = "",
+    language: Annotated[
+        str, typer.Option(help="The code of the language, such as de.", show_default="guessed for --conllu, else en")
+    ] = "",
+    style: StyleOption = TreeStyle.penn,
+    bad: BadSentence = Bad.stop,
+    rejects: RejectsFile = None,
     threads: Annotated[int, typer.Option(help="Processor threads.", min=1)] = 1,
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="Another setting, as key=value.", show_default=False)
     ] = None,
 ) -> None:
-    """Train the neural parser on folders of trees; run it again after a kill and it goes on.
+    """Train the neural parser on folders of trees, on files of dependencies, or both; run again, it goes on.
+
+    Of dependencies, files named *-dev.conllu are for scoring, or else every tenth sentence.
 
     Example: syntagma parser train treebank/gold --silver treebank/gum-silver --out run --minutes 90
+
+    Example: syntagma parser train --conllu de_gsd-ud-train.conllu --style negra --out run --minutes 30
     """
+    from syntagma.errors import ConfigError
     from syntagma.parse.config import from_settings
+    from syntagma.parse.converted import read_converted
+    from syntagma.parse.dependencies import Style
     from syntagma.parse.settings import TrainConfig, read_data
     from syntagma.parse.train import Trainer
 
+    if not gold and not conllu:
+        raise ConfigError("there are no trees to learn from", remedy="give a folder of trees, or --conllu FILE")
+    data = read_converted(conllu, Style(style), bad is Bad.skip, rejects) if conllu else None
+    if gold:
+        data = read_data(gold, silver or []).plus(data)
+    assert data is not None
     given = {"minutes": minutes, "epochs": epochs, "encoder": encoder, "init": init}
     given |= {"teacher": teacher, "threads": threads}
+    if conllu or language:
+        language = language or _guess(data)
+        given |= {"language": language, "name": f"parser-{language}"}
     config = from_settings(TrainConfig, given, settings or [])
     use_threads(threads)
-    trainer = Trainer(config, read_data(gold, silver or []), out)
+    trainer = Trainer(config, data, out)
     best = trainer.run()
     print(json.dumps({"model": str(trainer.model_folder), "dev": best}))
+
+
+def _guess(data: Trees) -> str:
+    """The language of the trees to score on, which is said."""
+    from syntagma.errors import ConfigError
+    from syntagma.text.language import guess_language
+
+    language = guess_language(" ".join(tree.words()) for tree in data.dev)
+    if language is None:
+        raise ConfigError("it is not clear what language the trees are in", remedy="say it with --language, such as de")
+    print(f"syntagma: the trees look like the language {language!r}; --language would say it", file=sys.stderr)
+    return language
+
+
+def convert(
+    files: Annotated[list[str], typer.Argument(help="CoNLL-U files (also gzip); - is standard input.")],
+    style: StyleOption = TreeStyle.penn,
+    bad: BadSentence = Bad.stop,
+    rejects: RejectsFile = None,
+) -> None:
+    """Turn dependency trees (Universal Dependencies) into constituency trees, one a line.
+
+    Example: syntagma parser convert de_gsd-ud-train.conllu --style negra > train.trees
+    """
+    from syntagma.parse.converted import convert_files
+    from syntagma.parse.dependencies import Style
+
+    for _, tree in convert_files(files, Style(style), bad is Bad.skip, rejects):
+        sys.stdout.write(f"{tree}\n")
 
 
 def score(
@@ -84,6 +160,9 @@ def score(
         str | None, typer.Option(help="A file of parses to score instead of running a parser.")
     ] = None,
     labels: Annotated[str, typer.Option(help="The labels of the pruned score, comma-separated.")] = "S,NP,VP,PP",
+    negra: Annotated[
+        bool, typer.Option("--negra", help="The gold trees have NEGRA's labels: make them S, NP, VP and PP.")
+    ] = False,
     lower: Annotated[bool, typer.Option("--lower", help="Hand the parser the words in lower case.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of a table.")] = False,
     threads: Threads = 0,
@@ -99,7 +178,7 @@ def score(
     kept = read_labels(labels)
     every, pruned = Score(), Score()
     start = time.monotonic()
-    for number, (wanted, found) in enumerate(_pairs(gold, parser, predicted, lower, threads), 1):
+    for number, (wanted, found) in enumerate(_pairs(gold, parser, predicted, lower, threads, negra), 1):
         try:
             every += compare(wanted, found)
         except InputError as error:
@@ -116,11 +195,14 @@ def score(
         print(f"syntagma: parsed {every.sentences / seconds:.0f} sentences a second", file=sys.stderr)
 
 
-def _pairs(gold: str, parser: str, predicted: str | None, lower: bool, threads: int) -> Iterator[tuple[Tree, Tree]]:
+def _pairs(
+    gold: str, parser: str, predicted: str | None, lower: bool, threads: int, negra: bool
+) -> Iterator[tuple[Tree, Tree]]:
     """Gold trees with the parses of their words."""
     from syntagma.errors import InputError, Place, SyntagmaError
     from syntagma.files import read_lines
     from syntagma.parse import load_parser
+    from syntagma.parse.negra import from_negra
     from syntagma.tree import read_trees
 
     def trees(path: str) -> Iterator[Tree]:
@@ -130,6 +212,8 @@ def _pairs(gold: str, parser: str, predicted: str | None, lower: bool, threads: 
             raise error.at(file=path) from None
 
     wanted = trees(gold)
+    if negra:
+        wanted = (tree for tree in map(from_negra, wanted) if tree is not None)
     if predicted is not None:
         try:
             yield from zip(wanted, trees(predicted), strict=True)

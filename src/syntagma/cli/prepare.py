@@ -95,7 +95,7 @@ def prepare(
     vocab_size: Annotated[int, option(_WORDS, "Entries of the vocabulary, labels and control tokens included.")] = 8000,
     tokenizer: Annotated[str | None, option(_WORDS, "A tokenizer.json to use again.")] = None,
     pieces: Annotated[
-        str | None, option(_WORDS, "Use the pieces of a Marian model: its folder, for training with init=FOLDER.")
+        str | None, option(_WORDS, "Use a pretrained model's pieces: a Marian or CTranslate2 folder, for init=FOLDER.")
     ] = None,
     share_pieces: Annotated[
         bool, option(_WORDS, "Segment sources like targets, where both are one language.", "--share-pieces")

@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -36,6 +37,7 @@ from syntagma.corpus.store import FORMAT, Corpus
 from syntagma.engines import Progress, Watch, run, session
 from syntagma.errors import ConfigError, InputError, Place
 from syntagma.files import write_whole
+from syntagma.parse.languages import language_warning
 from syntagma.text import Subwords, Word, split
 from syntagma.text.sentencepieces import SentencePieces
 
@@ -84,6 +86,8 @@ def _parse(options: Options, work: Path, engine: str, workers: int, watch: Watch
     def missing() -> Iterator[Chunk]:
         nonlocal seen, before
         for chunk in intake:
+            if not seen and (warning := language_warning(options.parser, (entry.target for entry in chunk.entries))):
+                print(f"syntagma: {warning}", file=sys.stderr)
             seen += chunk.rows
             done = _done(work, chunk)
             if done is None:

@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,6 +19,7 @@ from syntagma.corpus.options import Options
 from syntagma.corpus.readers import Row
 from syntagma.errors import ConfigError
 from syntagma.text import Sentence
+from syntagma.text.language import script_of
 
 Value = TypeVar("Value")
 Reason: TypeAlias = "tuple[str, str]"
@@ -44,14 +44,6 @@ def measure(words: Sequence[str]) -> int:
 
 def _spaceless(character: str) -> bool:
     return "\u2e80" <= character <= "\u9fff" or "\uf900" <= character <= "\ufaff" or character >= "\U00020000"
-
-
-@lru_cache(maxsize=1 << 16)
-def script_of(character: str) -> str:
-    """The script of a letter as the first word of its Unicode name, such as LATIN; empty for what is no letter."""
-    if not character.isalpha():
-        return ""
-    return unicodedata.name(character, "").partition(" ")[0]
 
 
 def script_share(text: str, scripts: str) -> float:

@@ -63,7 +63,7 @@ class Options:
     vocab_size: int = 8000
     vocab_sample: int = 250_000  # pairs that the subwords are trained on, evenly spread, at most
     tokenizer: str | None = None  # a tokenizer.json to use again
-    pieces: str | None = None  # the folder of a Marian model whose pieces are used, those that the texts need
+    pieces: str | None = None  # a pretrained model's folder whose pieces are used, those that the texts need
     share_pieces: bool = False  # whether sources are segmented by that model's target pieces as well
     dev: int = 0  # pairs drawn from the training inputs; AUTO: some, where the inputs have none
     test: int = 0

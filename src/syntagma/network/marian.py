@@ -20,7 +20,8 @@ from syntagma.config import read_mapping
 from syntagma.errors import ConfigError, Place
 from syntagma.network.config import ModelConfig
 from syntagma.network.storage import ModelError, check_weights, load_weights
-from syntagma.text.sentencepieces import SPACE, SentencePieces, Unigram, read_sentencepieces
+from syntagma.text.piecefiles import read_piece_scores
+from syntagma.text.sentencepieces import SPACE, SentencePieces, Unigram
 from syntagma.text.subwords import END, PAD, START, Subwords
 
 _SUBLAYERS = {
@@ -173,6 +174,7 @@ def _embeddings(model: MarianModel, subwords: Subwords) -> tuple[Tensor, Tensor]
     spread_of_known = known.std(dim=0)
     embedding = known.mean(dim=0) + torch.randn(subwords.size, theirs.shape[1]) * spread_of_known
     bias = torch.zeros(subwords.size)
+    bias[subwords.first_text_id :] = their_bias.min()  # text that Marian lacks, such as bytes, is written rarely
     embedding[PAD] = 0.0
     origin = {START: [int(model.config["decoder_start_token_id"])], END: [int(model.config["eos_token_id"])]}
     segment = None
@@ -181,7 +183,7 @@ def _embeddings(model: MarianModel, subwords: Subwords) -> tuple[Tensor, Tensor]
         if text in model.rows:
             origin[number] = [model.rows[text]]
         elif "\ufffd" not in text and not isinstance(subwords, SentencePieces):
-            segment = segment or Unigram(read_sentencepieces(model.folder / "target.spm"))
+            segment = segment or Unigram(read_piece_scores(model.folder).target)
             parts = segment(text.replace(SPACE, " "))
             if all(part in model.rows for part in parts):
                 origin[number] = [model.rows[part] for part in parts]

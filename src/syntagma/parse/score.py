@@ -3,7 +3,7 @@
 A constituent counts as right when the gold tree has one of the same label over the same words.  The root and the parts
 of speech are not counted; punctuation is taken out of both trees first, where the *gold* tree tags it as such, so that
 a wrongly tagged comma never makes two trees incomparable; `PRT` counts as `ADVP`.  The tags `?` and `!`, which some
-corpora give to what the others tag `.`, are punctuation too.
+corpora give to what the others tag `.`, are punctuation too, and so are those of German treebanks and `PUNCT`.
 
 >>> gold = Tree.read("(TOP (S (NP (PRP I)) (VP (VBD saw) (NP (PRP her))) (. .)))")
 >>> guess = Tree.read("(TOP (S (NP (PRP I)) (VP (VBD saw) (ADJP (PRP her))) (. .)))")
@@ -22,7 +22,7 @@ from syntagma.errors import InputError
 from syntagma.tree import Tree
 from syntagma.tree.node import CLOSE
 
-PUNCTUATION = frozenset({",", ":", "``", "''", ".", "?", "!", "-NONE-"})
+PUNCTUATION = frozenset({",", ":", "``", "''", ".", "?", "!", "-NONE-", "$,", "$.", "$*LRB*", "PUNCT"})
 SAME_LABEL = {"PRT": "ADVP"}
 
 Bracket = tuple[int, int, str]

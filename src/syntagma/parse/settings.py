@@ -20,6 +20,7 @@ class TrainConfig:
     encoder: str = "all-minilm-l6-v2"  # the packaged encoder of that name, or the folder of a BERT
     init: str = ""  # a parser whose weights it starts from (a name, a folder), rather than from the encoder alone
     name: str = "parser-en"
+    language: str = "en"  # the code of the language that the trees are in
     version: str = "1"
     precision: str = "int8"  # of the model that is written
     epochs: float = 10.0
@@ -58,6 +59,12 @@ class Trees:
     gold: list[Example]
     silver: list[Example]
     dev: list[Tree]
+
+    def plus(self, other: Trees | None) -> Trees:
+        """These and others."""
+        if other is None:
+            return self
+        return Trees(self.gold + other.gold, self.silver + other.silver, self.dev + other.dev)
 
 
 def read_data(gold: Sequence[str | Path], silver: Sequence[str | Path] = ()) -> Trees:

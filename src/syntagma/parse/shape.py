@@ -44,4 +44,5 @@ class ModelConfig:
     open_root: bool = False  # whether the root may have several children
     longest: int = 400  # words in a sentence
     kind: str = "span-chart"
+    language: str = ""  # the code of the language that it parses, such as en; empty where nobody said
     graphs: dict[str, str] = field(default_factory=dict)  # the checksum of each graph by its name

@@ -107,7 +107,14 @@ class Trainer:
             labels=len(labels), tags=len(tags), span_width=self.config.span_width, word_layers=self.config.word_layers
         )
         return ModelConfig(
-            self.config.name, self.config.version, encoder, network, tuple(labels), tuple(tags), open_root=open_root
+            self.config.name,
+            self.config.version,
+            encoder,
+            network,
+            tuple(labels),
+            tuple(tags),
+            open_root=open_root,
+            language=self.config.language,
         )
 
     def _name_labels_as(self, theirs: ModelConfig, where: str, option: str) -> None:

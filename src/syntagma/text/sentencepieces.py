@@ -14,6 +14,7 @@ import hashlib
 import json
 import re
 import struct
+import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -68,18 +69,24 @@ class SentencePieces(Subwords):
         min_count: int = 2,
         two_sided: bool = True,
     ) -> SentencePieces:
-        """The pieces of a Marian model's folder that pairs (source, target's words) use, the most frequent first.
+        """The pieces of a pretrained model's folder that pairs (source, target's words) use, the most frequent first.
 
         Pieces of one character are kept whatever their count.  Where the model's two languages are to be one, sources
-        may be segmented like targets (`two_sided=False`).
+        may be segmented like targets (`two_sided=False`).  Where one list of scores is for both sides, as in many
+        CTranslate2 folders, pieces that no target uses count as the sources' alone.
         """
-        source, target = (read_sentencepieces(Path(folder) / f"{side}.spm") for side in ("source", "target"))
+        from syntagma.text.piecefiles import read_piece_scores
+
+        source, target, shared = read_piece_scores(folder)
         units: dict[str, Counter[str]] = {"source": Counter(), "target": Counter()}
         for text, words in sentences:
             units["source"].update(_chunks(text) if two_sided else _units(split(text).words))
             units["target"].update(_units(words))
-        both = _count_pieces(units["source"], source if two_sided else target)
-        both.update(_count_pieces(units["target"], target))
+        both = _count_pieces(units["source"], Unigram(source if two_sided else target, normalise=two_sided))
+        written = _count_pieces(units["target"], Unigram(target))
+        both.update(written)
+        if two_sided and shared:
+            target = {piece: target[piece] for piece in written}
         kept = {piece for piece in both if len(piece.removeprefix(SPACE)) <= 1}
         room = size - len(CONTROLS) - len(labels) - 256
         for piece, count in sorted(both.items(), key=lambda item: (-item[1], item[0])):
@@ -156,13 +163,19 @@ class SentencePieces(Subwords):
 
     @cached_property
     def _segment_source(self) -> Unigram:
-        return Unigram({piece.text: piece.source for piece in self.pieces if piece.source is not None})
+        scores = {piece.text: piece.source for piece in self.pieces if piece.source is not None}
+        return Unigram(scores, normalise=True)
 
 
 class Unigram:
-    """The likeliest pieces of a unit by their scores; what has none comes as an empty piece."""
+    """The likeliest pieces of a unit by their scores; what has none comes as an empty piece.
 
-    def __init__(self, scores: Mapping[str, float]) -> None:
+    With `normalise`, what has none is looked up in its compatibility form (NFKC), as sentencepiece does: a full-width
+    `？` is then the piece `?`.
+    """
+
+    def __init__(self, scores: Mapping[str, float], normalise: bool = False) -> None:
+        self._normalise = normalise
         # What is unknown scores less than the lowest entry; no text reaches an entry with a space in it.
         highest = max(scores.values(), default=0.0)
         self._pieces = ["", *scores]
@@ -183,10 +196,15 @@ class Unigram:
                 segments.append((0, SPACE))
             if run:
                 encoded = self._tokenizer.encode(run.replace(" ", SPACE), add_special_tokens=False)
-                segments += [
-                    (at, run[start:end]) for at, (start, end) in zip(encoded.ids, encoded.offsets, strict=True)
-                ]
+                for piece, (start, end) in zip(encoded.ids, encoded.offsets, strict=True):
+                    segments += (self._normalised(run[start:end]) if not piece else None) or [(piece, run[start:end])]
         return segments
+
+    def _normalised(self, text: str) -> list[tuple[int, str]] | None:
+        """The pieces of a text's compatibility form, if it is another and has some."""
+        usual = unicodedata.normalize("NFKC", text) if self._normalise else text
+        segments = self._segment(usual) if usual != text else []
+        return segments if segments and all(piece for piece, _ in segments) else None
 
 
 def _chunks(text: str) -> list[str]:
@@ -203,8 +221,8 @@ def _units(words: Sequence[Word]) -> Iterator[str]:
         yield from units_of(word, first=number == 0)
 
 
-def _count_pieces(units: Counter[str], scores: Mapping[str, float]) -> Counter[str]:
-    segment, counts = Unigram(scores), Counter[str]()
+def _count_pieces(units: Counter[str], segment: Unigram) -> Counter[str]:
+    counts: Counter[str] = Counter()
     for unit, count in units.items():
         for piece in segment(unit):
             if piece:

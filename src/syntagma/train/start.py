@@ -4,7 +4,8 @@ A model to start from (`init`) may have another vocabulary, another architecture
 common is taken; a layer that the model does not have begins as nothing: it adds zero to what passes through it, so a
 model with more layers starts where the model was.  What else another architecture has begins by chance.
 
-The model may also be a pretrained one of the Marian family (`syntagma.network.marian`).
+The model may also be a pretrained one of the Marian family, as Hugging Face stores it (`syntagma.network.marian`) or as
+CTranslate2 does (`syntagma.network.ctranslate2`).
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from torch import Tensor, nn
 
 from syntagma.corpus.store import Corpus
 from syntagma.errors import ConfigError, Place
-from syntagma.hub import MARIAN_FILES, bundled, fetch
+from syntagma.hub import PRETRAINED_FILES, bundled, fetch
 from syntagma.network.config import ModelConfig
+from syntagma.network.ctranslate2 import is_ctranslate2, read_ctranslate2
 from syntagma.network.layers import AttentionBlock, FeedForwardBlock
 from syntagma.network.marian import MarianModel, check_shape, initial_weights, is_marian, read_marian
 from syntagma.network.network import Network
@@ -37,7 +39,7 @@ def settled(config: TrainConfig) -> TrainConfig:
     """The settings with the architecture that they come to: a run that starts from a model keeps the model's."""
     if config.architecture is not None:
         return config
-    if config.init is None or _marian_folder(config.init) is not None:
+    if config.init is None or _pretrained_folder(config.init) is not None:
         return replace(config, architecture=config.usual_architecture)
     from syntagma.network.storage import from_pretrained
 
@@ -48,8 +50,9 @@ def starting_network(config: TrainConfig, corpus: Corpus) -> Network:
     """The network of a run before its first step."""
     if config.init is None:
         return Network(config.network(corpus.subwords))
-    if (folder := _marian_folder(config.init)) is not None:
-        return _from_marian(read_marian(folder), config, corpus)
+    if (folder := _pretrained_folder(config.init)) is not None:
+        read = read_ctranslate2 if is_ctranslate2(folder) else read_marian
+        return _from_marian(read(folder), config, corpus)
     from syntagma.network.storage import from_pretrained
 
     start = from_pretrained(config.init)
@@ -70,14 +73,12 @@ def starting_network(config: TrainConfig, corpus: Corpus) -> Network:
     return network
 
 
-def _marian_folder(name: str) -> Path | None:
-    """The folder of a pretrained Marian model, if the name is that of one; a hub id is fetched."""
-    if is_marian(Path(name)):
-        return Path(name)
-    if Path(name).exists() or name in bundled("model") or "/" not in name:
-        return None
-    folder = fetch(name, "model", MARIAN_FILES)
-    return folder if is_marian(folder) else None
+def _pretrained_folder(name: str) -> Path | None:
+    """The folder of a pretrained model of the Marian family, if the name is that of one; a hub id is fetched."""
+    folder = Path(name)
+    if not folder.exists() and name not in bundled("model") and "/" in name:
+        folder = fetch(name, "model", PRETRAINED_FILES)
+    return folder if is_ctranslate2(folder) or is_marian(folder) else None
 
 
 def _from_marian(model: MarianModel, config: TrainConfig, corpus: Corpus) -> Network:

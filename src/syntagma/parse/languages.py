@@ -1,0 +1,44 @@
+"""Whether texts are in the language that a parser is for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import islice
+from pathlib import Path
+
+from syntagma.config import read_mapping
+from syntagma.hub import NotFound, find_folder
+from syntagma.parse.base import DEFAULT
+from syntagma.text.language import guess_language
+
+SAMPLE = 200
+"""Texts that are looked at, at most."""
+NAMES = {"de": "German", "en": "English", "fr": "French", "ro": "Romanian", "zh": "Chinese", "ja": "Japanese"}
+
+
+def language_of(name: str) -> str:
+    """The code of the language that the parser of that name is for; empty where nobody says."""
+    kind, _, rest = name.partition(":")
+    if kind == "stanza":
+        return rest or "en"
+    if kind in ("brackets", "benepar"):
+        return ""
+    first = name if Path(name).is_dir() else name.split("+")[0]
+    try:
+        folder = find_folder(DEFAULT if first == "neural" else first, "parser", "network")
+    except NotFound:  # whoever loads it will say so
+        return ""
+    return str(read_mapping(folder / "config.json").get("language", ""))
+
+
+def language_warning(name: str, texts: Iterable[str]) -> str | None:
+    """What to tell a user whose texts are not in the parser's language; None where they are, or nobody knows."""
+    wanted = language_of(name)
+    found = guess_language(islice(texts, SAMPLE)) if wanted else None
+    if found is None or found == wanted:
+        return None
+    written, known = (NAMES.get(code, f"the language {code!r}") for code in (found, wanted))
+    remedy = (
+        f"give a parser for it with --parser, or train one: syntagma parser train --conllu FILES --language {found}"
+    )
+    return f"the text looks like {written}, but the parser {name} is for {known}; {remedy}"
