@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
-TEST_EXTRAS := train,dev,bench,ctranslate2,fabric,hf,meteor,plots,ray,serve,similarity
+TEST_EXTRAS := train,dev,backtranslate,bench,ctranslate2,fabric,hf,meteor,plots,ray,serve,similarity
 
 .PHONY: demo test check format clean
 
@@ -13,7 +13,7 @@ demo: $(VENV)/demo.stamp
 test: check
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || \
 		echo "chromium is not installed, so the studio's page is not tested (Debian: apt-get install chromium)."
-	$(BIN)/python -m pytest -q
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto
 
 check: $(VENV)/test.stamp
 	$(BIN)/ruff format --check -q src tests
