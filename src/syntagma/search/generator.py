@@ -339,7 +339,7 @@ class Generator:
         except SyntagmaError as error:
             return error
         beam = request.beam if request.options.sample else self.distinct(request.beam)
-        return [
+        outputs = [
             replace(
                 self.read_out(hypothesis, steering.start),
                 rank_score=request.rank_scores.get(hypothesis),
@@ -347,6 +347,9 @@ class Generator:
             )
             for hypothesis in beam
         ]
+        if steering.control == "hard" and steering.template is not None and request.options.check_template:
+            return _parsed_first(outputs, steering.template)
+        return outputs
 
     def distinct(self, finished: Sequence[Hypothesis]) -> list[Hypothesis]:
         """Without those whose texts differ from a better one's by case and punctuation only."""
@@ -386,6 +389,18 @@ class Generator:
         raise ConfigError(
             "the constraints leave the model nothing to write", remedy="lift one: known_words_only, max_unary_repeats"
         )
+
+
+def _parsed_first(outputs: Sequence[Output], template: Template) -> list[Output]:
+    """Outputs whose texts a parser too gives the template's shape, then the others, in their order.
+
+    The tree that a text grew from has that shape in any case; a parser may read the words otherwise.
+    """
+    if len(outputs) < 2:
+        return list(outputs)
+    trees = _parser().parse([split(output.text).texts() for output in outputs])
+    agrees = {id(output): template.matches_tree(tree) for output, tree in zip(outputs, trees, strict=True)}
+    return sorted(outputs, key=lambda output: not agrees[id(output)])
 
 
 def _home(word: str, cut: Sequence[str]) -> int | None:

@@ -101,6 +101,9 @@ class SearchOptions(Settings):
     list (`words.txt`), or one of the source."""
     max_unary_repeats: int = 2
     """How often in a row a constituent may become nothing but another with its own label; -1: any number."""
+    check_template: bool = False
+    """Under hard control, put the texts first that the bundled parser too gives the template's shape.  For models that
+    write English."""
     split: bool = False
     """Search a text of several sentences sentence by sentence, and put together what is found.  For models that were
     trained on single sentences."""
