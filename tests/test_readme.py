@@ -70,7 +70,7 @@ def test_what_is_said_of_json_and_input_holds() -> None:
     without = {
         name for name, one in COMMANDS.items() if not any("--json" in parameter.opts for parameter in one.params)
     }
-    assert without == {"train", "parser train", "serve"}
+    assert without == {"train", "parser train", "parser convert", "serve"}
 
 
 @needs_models

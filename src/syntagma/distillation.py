@@ -15,14 +15,13 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 from syntagma.corpus import Corpus, Options, prepare
 from syntagma.corpus.options import Input
 from syntagma.corpus.store import Pair, Split
 from syntagma.errors import ConfigError, InputError, Place, SyntagmaError
 from syntagma.files import lines_begun, write_whole
-from syntagma.hub import find_folder, hash_folder
+from syntagma.hub import WEIGHTS, find_folder, hash_file
 from syntagma.metrics.base import Segment
 from syntagma.metrics.lexical import ChrF
 from syntagma.search import Generator
@@ -60,13 +59,7 @@ class Teacher:
     @property
     def fingerprint(self) -> str:
         """The same for equal weights, vocabularies and searches."""
-        held: dict[str, Any] = getattr(getattr(self.generator.runtime, "network", None), "state_dict", dict)()
-        if held:
-            from syntagma.network.storage import hash_weights
-
-            weights = hash_weights(held)
-        else:
-            weights = hash_folder(find_folder(self.work.model, "model", "model"))
+        weights = hash_file(find_folder(self.work.model, "model", "model") / WEIGHTS)
         return f"{weights} {self.generator.vocabulary.fingerprint} {self.generator.defaults}"
 
 

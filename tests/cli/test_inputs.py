@@ -30,10 +30,10 @@ INPUTS = {
 
 
 def reading(command: Any, name: str = "") -> Iterator[str]:
-    """The names of the commands that take -i."""
+    """The names of the commands that take -i and write to standard output; `backtranslate` makes a folder."""
     for inner, one in getattr(command, "commands", {}).items():
         yield from reading(one, f"{name} {inner}".strip())
-    if any("-i" in parameter.opts for parameter in command.params):
+    if name != "backtranslate" and any("-i" in parameter.opts for parameter in command.params):
         yield name
 
 

@@ -8,6 +8,7 @@ import torch
 from search_models import TEXTS, random_model
 from syntagma.levels import levels
 from syntagma.search import Generator, Output, SearchOptions
+from syntagma.search.loading import torch_runtime
 from syntagma.template import Template
 from syntagma.text import Subwords, split
 
@@ -30,7 +31,7 @@ def labelling(seed: int) -> Generator:
     with torch.no_grad():
         for label in SUBWORDS.labels:
             network.embedding.weight[SUBWORDS.label_id(label)] *= 3.0
-    return Generator(network, SUBWORDS, SearchOptions(max_depth=5, max_tokens=14, beam=4))
+    return Generator(torch_runtime(network), SUBWORDS, SearchOptions(max_depth=5, max_tokens=14, beam=4))
 
 
 def shapes(generator: Generator, text: str) -> list[Template]:

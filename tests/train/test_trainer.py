@@ -13,9 +13,9 @@ from safetensors.torch import load_file
 from syntagma.bench.train import run as bench
 from syntagma.corpus import Corpus
 from syntagma.errors import ConfigError, MissingExtra
-from syntagma.network.batch import Example, make_batch, whole_level
 from syntagma.network.network import Loss, Network
 from syntagma.network.storage import from_pretrained
+from syntagma.runtime.base import score_texts
 from syntagma.search import Generator
 from syntagma.template import Template
 from syntagma.train import TrainConfig, Validation, train
@@ -48,11 +48,9 @@ def test_a_guided_model_may_learn_whole_texts_too(configure: Configure, corpus: 
     train(configure(steps=220, lr=0.01, dropout=0.0, whole=True), tmp_path / "run", quiet=True)
     generator = Generator.from_pretrained(tmp_path / "run")
     pair, other = list(corpus.split("train"))[:2]
-    assert generator(pair.source, beam=5, rank="whole")[0].text == pair.target
-    config = generator.config
-    levels = [whole_level(corpus.subwords.encode(text), config) for text in (pair.target, other.target)]
-    examples = [Example(corpus.subwords.encode(pair.source), [level]) for level in levels]
-    right, wrong = generator.runtime.network.token_scores(make_batch(examples, config)).sum(dim=1).tolist()
+    assert generator(pair.source, beam=5, rerank="seq2seq")[0].text == pair.target
+    source, *targets = (corpus.subwords.encode(text) for text in (pair.source, pair.target, other.target))
+    right, wrong = score_texts(generator.runtime, [(source, target) for target in targets])
     assert right > wrong + 5
 
 

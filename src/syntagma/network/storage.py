@@ -25,7 +25,7 @@ from syntagma.network.folder import FORMAT, READS, WORDS, ModelError, ModelFolde
 from syntagma.network.interface import Learns
 from syntagma.network.network import Network
 from syntagma.network.packing import Precision, pack_weights, unpack_weights
-from syntagma.network.weightfile import WeightFile
+from syntagma.network.weightfile import WeightFile, check_size
 from syntagma.text.lexicon import Lexicon
 from syntagma.text.vocabulary import Vocabulary
 
@@ -34,8 +34,6 @@ __all__ = [
     "hash_weights", "load_weights", "read_config", "save_pretrained", "words_in", "write_folder",
 ]  # fmt: skip
 
-_MOST_POSITIONS = 1 << 27
-"""Numbers in a table of positions, which is computed and not stored."""
 
 AnyNetwork = TypeVar("AnyNetwork", bound=Learns, covariant=True)
 
@@ -124,22 +122,11 @@ def from_pretrained(name: str | Path) -> Pretrained[Network]:
     """The network of a model folder in torch: a bundled one's name, a folder, or an id on the model hub."""
     folder = ModelFolder.open(name)
     weights = load_weights(folder.path / WEIGHTS)
-    _check_size(folder, weights)
+    check_size(folder.path, folder.config)
     network = Network(folder.config)
     network.load_state_dict(_fitting(weights, network, folder.path / WEIGHTS), assign=True)
     check_checksum(folder.path, folder.values)
     return Pretrained(network.eval(), folder.vocabulary, folder.about, folder.words)
-
-
-def _check_size(folder: ModelFolder, weights: Mapping[str, Tensor]) -> None:
-    """Refuse numbers that cannot be true before memory is asked for."""
-    config = folder.config
-    layers = config.source_layers + config.context_layers + config.decoder_layers
-    least = config.width * (config.vocabulary + layers * (4 * config.width + 2 * config.feed_forward))
-    there = sum(weight.numel() for weight in weights.values())
-    if least > 2 * there or config.max_positions * config.width > _MOST_POSITIONS:
-        what = "it describes a much larger network than the weights beside it are"
-        raise ModelError(what, Place(str(folder.path / "config.json")), "use the config.json that belongs to them")
 
 
 def load_weights(path: Path) -> dict[str, Tensor]:

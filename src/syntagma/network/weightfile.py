@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import math
 import struct
 from dataclasses import dataclass
 from pathlib import Path
 
 from syntagma.errors import Place, SyntagmaError
+from syntagma.hub import WEIGHTS
+from syntagma.network.config import ModelConfig
 
 _DTYPES = {"F32": "float32", "F16": "float16", "BF16": "bfloat16", "I8": "int8", "U8": "uint8", "I64": "int64"}
 _WIDEST_HEADER = 100_000_000
+_MOST_POSITIONS = 1 << 27
+"""Numbers in a table of positions, which is computed and not stored."""
 
 
 class WeightError(SyntagmaError):
@@ -65,3 +70,13 @@ def stored_precision(weights: WeightFile) -> str:
     """In which of `fp32`, `fp16` and `int8` a file has its weights."""
     kinds = {entry.dtype for entry in weights.values()}
     return "int8" if "int8" in kinds else "fp32" if "float32" in kinds else "fp16"
+
+
+def check_size(folder: Path, config: ModelConfig) -> None:
+    """Refuse a configuration that cannot be that of the weights beside it, before memory is asked for."""
+    layers = config.source_layers + config.context_layers + config.decoder_layers
+    least = config.width * (config.vocabulary + layers * (4 * config.width + 2 * config.feed_forward))
+    there = sum(math.prod(entry.shape) for entry in WeightFile.open(folder / WEIGHTS).values())
+    if least > 2 * there or config.max_positions * config.width > _MOST_POSITIONS:
+        what = "it describes a much larger network than the weights beside it are"
+        raise WeightError(what, Place(str(folder / "config.json")), "use the config.json that belongs to them")

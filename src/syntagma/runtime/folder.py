@@ -15,6 +15,7 @@ from syntagma.errors import ConfigError, MissingExtra, Place
 from syntagma.hub import check_checksum
 from syntagma.network.config import ModelConfig
 from syntagma.network.folder import ModelError, ModelFolder
+from syntagma.network.weightfile import check_size
 from syntagma.process import use_threads_for
 from syntagma.runtime.base import Runtime
 from syntagma.text.lexicon import Lexicon
@@ -52,6 +53,7 @@ def load_model(
     if folder.is_native and folder.graphs and not with_torch:
         from syntagma.runtime.onnx import OnnxRuntime
 
+        check_size(folder.path, folder.config)
         check_checksum(folder.path, folder.values)
         runtime: Runtime = OnnxRuntime(folder.path, folder.config, folder.graphs, threads or 1)
     elif "engine" in folder.values:

@@ -50,6 +50,8 @@ def renamed(values: Mapping[str, Any], warn: bool = False) -> dict[str, Any]:
     >>> renamed({"beam": 3, "coin": False, "rank": "whole"})
     {'beam': 3, 'known_words_only': True, 'rerank': 'seq2seq'}
     """
+    if not isinstance(values, Mapping):
+        raise ConfigError(f"the settings of a search cannot be {values!r}", remedy="give names with their values")
     found = {name: value for name, value in values.items() if name not in ALIASES}
     for name, value in values.items():
         if name in ALIASES:
