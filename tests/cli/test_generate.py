@@ -96,7 +96,6 @@ def test_export_halves_the_weights_and_keeps_how_to_search(syntagma: Run, model:
     ):  # fmt: skip
         out = "shared" if not wrong else "other"
         assert what in syntagma("export", "--model", model, "--out", out, *wrong, check=1).stderr
-    assert "float16" in syntagma("export", "--model", model, "--out", "other", "--weights", "int8", check=2).stderr
 
 
 def test_the_precision_of_an_export(syntagma: Run, model: Path, tmp_path: Path) -> None:

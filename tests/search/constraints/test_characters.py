@@ -41,3 +41,11 @@ def test_no_text_holds_a_replacement_character(architecture: Architecture, optio
             for output in found:
                 assert "\N{REPLACEMENT CHARACTER}" not in output.text
                 assert output.text.encode().decode() == output.text
+
+
+def test_many_parts_without_tokens_left_still_end() -> None:
+    """Where tokens have run out, a part of one token is a character, so that no infill grows beyond its bounds."""
+    settings = SearchOptions(beam=3, max_tokens=40, max_depth=3)
+    for seed in range(4):
+        generator = Generator(TorchRuntime(random_model(SUBWORDS, seed)), SUBWORDS, settings)
+        assert generator(TEXTS[0], start=" ".join(["<NP>"] * 30))

@@ -7,6 +7,7 @@ decides which pieces may follow; no part ends in half a character.
 from __future__ import annotations
 
 import codecs
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -65,10 +66,19 @@ class CharacterConstraint(Constraint):
         return b""
 
     def mask(self, state: bytes, allowed: Allowed) -> None:
-        """Only what goes on with the character, if one is begun; else only what begins one."""
-        allowed.words = self.set_after(state)
+        """Only what goes on with the character, if one is begun; else only what begins one.
+
+        Where tokens have run out, nothing begins that takes more than one.
+        """
+        allowed.words = self._whole if not state and allowed.state.must_close else self.set_after(state)
         if state:
             allowed.kinds = WORDS
+
+    @cached_property
+    def _whole(self) -> WordSet:
+        """The pieces that are characters by themselves."""
+        tokens = self.words.ids.tolist()
+        return WordSet(np.array([token for token in tokens if half_character(self._pieces[token]) == b""], np.int64))
 
     def set_after(self, begun: bytes) -> WordSet:
         """The pieces that may follow the beginning of a character, or a whole one."""
