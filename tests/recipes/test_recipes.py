@@ -19,6 +19,7 @@ from syntagma.recipes import run as module
 from syntagma.recipes.data import check_data
 from syntagma.recipes.recipe import RecipeError, bundled_recipes, read_recipe
 from syntagma.recipes.run import RecipeRun, average
+from syntagma.search import SteeredText
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 PAIRS = [
@@ -178,6 +179,14 @@ def test_the_recipes_of_the_package_are_sound(name: str, tmp_path: Path) -> None
         assert f"{tmp_path / file}: there is no such file" in str(caught.value)
 
 
+def test_the_guide_shows_a_sound_recipe_and_sound_lines(tmp_path: Path) -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "recipes.md").read_text(encoding="utf-8")
+    (tmp_path / "guide.yaml").write_text(guide.split("```yaml\n")[1].split("```")[0])
+    assert set(read_recipe(str(tmp_path / "guide.yaml")).systems) == {"seq2seq", "guided"}
+    lines = guide.split("```json\n")[1].split("```")[0].splitlines()
+    assert len([SteeredText.parse(line) for line in lines]) == 3
+
+
 def test_the_list_says_what_each_recipe_needs(syntagma: Run) -> None:
     listed = [json.loads(line) for line in syntagma("reproduce", "--list", "--json").stdout.splitlines()]
     assert {one["recipe"] for one in listed} == set(bundled_recipes())
@@ -185,7 +194,8 @@ def test_the_list_says_what_each_recipe_needs(syntagma: Run) -> None:
     assert by_name["paranmt-small"]["files"][:2] == ["train.src", "train.tgt"]
     assert "paranmt-small" in syntagma("reproduce", "--list").stdout
     assert (
-        "did you mean 'paranmt-small'?" in syntagma("reproduce", "paranmt", "--data", ".", "--out", "x", check=1).stderr
+        "did you mean 'paranmt-small'?"
+        in syntagma("reproduce", "paranmt-smal", "--data", ".", "--out", "x", check=1).stderr
     )
 
 

@@ -37,7 +37,7 @@ def test_settings_round_trip(tmp_path: Path) -> None:
         ({"width": "wide"}, "'width' cannot be 'wide'"),
         ({"model": 3}, "'model' cannot be 3; give a mapping of the network's settings"),
         ({"vocabulary": 3}, "'vocabulary' cannot be set for the network; leave it out, the corpus decides it"),
-        ({"schedule": "linear"}, "'schedule' cannot be 'linear'; choose one of"),
+        ({"schedule": "square"}, "'schedule' cannot be 'square'; choose one of"),
         ({"preset": "huge"}, "there is no preset 'huge'; choose one of tiny, small, base"),
         ({"minutes": 0}, "'minutes' cannot be 0.0; give a number above 0"),
         ({"lr": float("nan")}, "'lr' cannot be nan; give a number above 0"),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from syntagma.corpus.options import BRACKETS
 from syntagma.errors import SyntagmaError
 from syntagma.files import read_lines
+from syntagma.metrics.registry import to_parse
 from syntagma.parse import load_parser
 from syntagma.recipes.recipe import OutputRow, Recipe, RecipeError, Texts, can_follow, locate
 from syntagma.search.steered import SteeredText, Text
@@ -56,27 +58,43 @@ def _lines(path: Path) -> list[str]:
     return [line.strip() for line in read_lines(path)]
 
 
-def check_data(recipe: Recipe, data: Path) -> None:
-    """Raise with everything that the recipe needs and the data folder, or this installation, does not have."""
-    problems = [*_missing_files(recipe, data), *_missing_models(recipe, data)]
+def check_data(recipe: Recipe, data: Path, *, prepared: bool = False, parsers: Sequence[str] | None = None) -> None:
+    """Raise with everything that the recipe needs and the data folder, or this installation, does not have.
+
+    What only `prepare` reads is not asked for where that is done; `parsers` are those that are still needed.
+    """
+    problems = [*_missing_files(recipe, data, prepared), *_missing_models(recipe, data)]
     for name, texts in recipe.tests.items():
         if all((data / file).is_file() for file in texts.files()):
             problems += [f"tests, {name}: {problem}" for problem in _uneven(texts, data)]
-    parser = str(recipe.prepare.get("parser", "neural"))
-    if not parser.startswith("brackets:"):
+    for parser in [corpus_parser(recipe)] if parsers is None else parsers:
         try:
-            load_parser(parser)
+            if not parser.startswith(BRACKETS):
+                load_parser(parser)
         except SyntagmaError as error:
-            problems.append(f"prepare, parser: {error}")
+            problems.append(f"parser {parser}: {error}")
     if problems:
         raise RecipeError(recipe.name, problems)
 
 
-def _missing_files(recipe: Recipe, data: Path) -> Iterator[str]:
-    parser = str(recipe.prepare.get("parser", ""))
-    trees = [parser.removeprefix("brackets:")] if parser.startswith("brackets:") else []
-    tokenizer = [recipe.prepare["tokenizer"]] if recipe.prepare.get("tokenizer") else []
-    for name in (*recipe.files(), *recipe.prepare.get("exclude", ()), *tokenizer, *trees):
+def corpus_parser(recipe: Recipe) -> str:
+    """The parser of the training pairs."""
+    return str(recipe.prepare.get("parser", "neural"))
+
+
+def parses_outputs(recipe: Recipe) -> bool:
+    """Whether figures of the table need parses."""
+    return bool(to_parse(recipe.metrics, {"hyp", "refs", "src"}))
+
+
+def _missing_files(recipe: Recipe, data: Path, prepared: bool) -> Iterator[str]:
+    names = [name for texts in recipe.tests.values() for name in texts.files()]
+    if not prepared:
+        parser = corpus_parser(recipe)
+        trees = [parser.removeprefix(BRACKETS)] if parser.startswith(BRACKETS) else []
+        tokenizer = [recipe.prepare["tokenizer"]] if recipe.prepare.get("tokenizer") else []
+        names = [*recipe.files(), *recipe.prepare.get("exclude", ()), *tokenizer, *trees]
+    for name in dict.fromkeys(names):
         if not (data / name).is_file():
             yield f"{data / name}: there is no such file"
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from syntagma.config import Settings, read_mapping, shown
-from syntagma.corpus.options import AUTO, SPLITS, Input
+from syntagma.corpus.options import AUTO, BRACKETS, SPLITS, Input
 from syntagma.corpus.options import Options as CorpusOptions
 from syntagma.errors import ConfigError, Place, SyntagmaError
 from syntagma.metrics.bleu import TOKENISERS
@@ -131,8 +131,8 @@ class Recipe:
         if values.get("pieces"):
             values["pieces"] = locate(values["pieces"], data)
         parser = str(values.get("parser", "neural"))
-        if parser.startswith("brackets:"):
-            values["parser"] = f"brackets:{data / parser.removeprefix('brackets:')}"
+        if parser.startswith(BRACKETS):
+            values["parser"] = f"{BRACKETS}{data / parser.removeprefix(BRACKETS)}"
         inputs = [_plain(one) for one in self._inputs(data)]
         return CorpusOptions.from_dict({"dev": AUTO} | values | {"inputs": inputs})
 

@@ -26,7 +26,7 @@ from syntagma.errors import ConfigError, Place, SyntagmaError
 from syntagma.experiment.table import Row, Table, TestRows, compare_systems
 from syntagma.files import lines_begun, read_lines, write_whole
 from syntagma.hub import MARIAN_FILES, fetch, hash_file
-from syntagma.recipes.data import TestTexts, check_data, read_test, rows_for
+from syntagma.recipes.data import TestTexts, check_data, corpus_parser, parses_outputs, read_test, rows_for
 from syntagma.recipes.recipe import OutputRow, Recipe
 from syntagma.search.options import SearchOptions
 from syntagma.search.parallel import Work, parallel, processes_for
@@ -60,7 +60,7 @@ class RecipeRun:
 
     def run(self, until: Step = "table") -> list[Table]:
         """Go through all steps up to one; the tables, where that is the last."""
-        self._claim()
+        self._claim(until)
         self.corpus()
         if until == "prepare":
             return []
@@ -77,7 +77,7 @@ class RecipeRun:
             self.generate(test)
         return [] if until == "generate" else self.tables()
 
-    def _claim(self) -> None:
+    def _claim(self, until: Step) -> None:
         """Check everything, and that no other recipe has begun here."""
         told = json.loads(json.dumps(asdict(self.recipe)))
         path = self.out / "recipe.json"
@@ -86,10 +86,22 @@ class RecipeRun:
             if changed := sorted(name for name in told if told[name] != begun.get(name) and name not in _MAY_CHANGE):
                 what = f"another recipe was begun here (it differs in {', '.join(changed)})"
                 raise ConfigError(what, Place(str(self.out)), "give another --out")
-        check_data(self.recipe, self.data)
+        prepared = (self.out / "corpus" / "corpus.json").is_file()
+        check_data(self.recipe, self.data, prepared=prepared, parsers=list(self._parsers(until, prepared)))
         with write_whole(path) as stream:
             json.dump(told, stream, indent=2, ensure_ascii=False)
             stream.write("\n")
+
+    def _parsers(self, until: Step, prepared: bool) -> Iterator[str]:
+        """The parsers that the steps to come need."""
+        distilled = (self.out / "distilled" / "corpus.json").is_file()
+        if not prepared or (self.recipe.distil is not None and until != "prepare" and not distilled):
+            yield corpus_parser(self.recipe)
+        follows = any(row.follow not in (None, "templates") for row in self.recipe.rows.values())
+        if follows and until in ("generate", "table"):
+            yield "neural"
+        if until == "table" and parses_outputs(self.recipe):
+            yield self.recipe.parser
 
     # -- prepare, distil, train
 

@@ -78,11 +78,11 @@ class TrainConfig(Settings):
     with this weight, one of words alone with 1; 1 keeps all.  Less takes less time an epoch."""
 
     lr: float = 7e-4
-    schedule: Literal["inverse-sqrt", "cosine", "constant"] = "inverse-sqrt"
+    schedule: Literal["inverse-sqrt", "cosine", "linear", "constant"] = "inverse-sqrt"
     warmup: int = 2000
     """Steps; at most a quarter of the run."""
     lr_end: float = 0.0
-    """Where the cosine ends."""
+    """Where the cosine or the line ends."""
     weight_decay: float = 0.01
     clip: float = 1.0
     """The greatest norm of a step's gradient; 0 leaves it as it is."""
@@ -127,7 +127,7 @@ class TrainConfig(Settings):
         for name in ("smoothing", "level_floor"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ConfigError(f"{name!r} cannot be {getattr(self, name)}", remedy="give a share from 0 to 1")
-        if self.schedule == "cosine" and not 0 <= self.lr_end <= self.lr:
+        if self.schedule in ("cosine", "linear") and not 0 <= self.lr_end <= self.lr:
             raise ConfigError(f"'lr_end' cannot be {self.lr_end}", remedy=f"give a rate from 0 to {self.lr}")
         self._check_backbone()
         for name in self.model:
