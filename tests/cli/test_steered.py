@@ -11,11 +11,11 @@ import pytest
 
 from search_models import TEXTS, random_model
 from syntagma.cli.output import target
-from syntagma.errors import ConfigError
+from syntagma.errors import ConfigError, SyntagmaError
 from syntagma.network.storage import save_pretrained
 from syntagma.search import Generator
 from syntagma.search.generator import EXEMPLARS
-from syntagma.search.steered import SteeredText
+from syntagma.search.steered import SteeredText, Text
 from syntagma.text import Subwords, split
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -133,8 +133,10 @@ def test_exemplars_are_parsed_together(model: Path, monkeypatch: pytest.MonkeyPa
             return parser.parse(sentences)
 
     monkeypatch.setattr(module, "_parser", Counting)
-    texts = [SteeredText("I ate.", exemplar="He left.") for _ in range(EXEMPLARS + 3)]
-    texts[1] = SteeredText("I ate.", exemplar=" ")
-    found = list(Generator.from_pretrained(model).stream(texts))
-    assert len(found) == EXEMPLARS + 3
-    assert max(batches) >= EXEMPLARS - 1
+    generator = Generator.from_pretrained(model)
+    texts: list[Text] = [SteeredText("I ate.", exemplar="He left.", exemplar_depth=1) for _ in range(EXEMPLARS + 3)]
+    assert all(isinstance(found, list) for found in generator.stream(texts))
+    assert batches == [EXEMPLARS, 3]
+    texts[1], texts[2] = SteeredText("I ate.", exemplar=" "), "I ate."
+    results = list(generator.stream(texts))
+    assert [number for number, found in enumerate(results) if isinstance(found, SyntagmaError)] == [1]

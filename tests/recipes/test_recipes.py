@@ -142,9 +142,14 @@ def test_everything_wrong_is_listed_at_once(syntagma: Run, data: Path, tmp_path:
         sistems={},
         metrics=["blue", "bleu"],
         prepare={"label_noise": 2.0},
-        systems={"guided": {"widht": 3}, "plain": {}},
+        systems={"guided": {"widht": 3}, "plain": {"architecture": "seq2seq"}},
         distil={"teacher": "nobody"},
-        rows={"a": {"system": "gided"}, "b": {"system": "plain", "beam": 0, "against": "c"}, "d": {"sistem": "plain"}},
+        rows={
+            "a": {"system": "gided"},
+            "b": {"system": "plain", "beam": 0, "against": "c"},
+            "d": {"sistem": "plain"},
+            "e": {"system": "plain", "follow": "exemplars"},
+        },
     )
     said = syntagma("reproduce", wrong, "--data", "data", "--out", "run", check=1).stderr
     for part in (
@@ -157,6 +162,7 @@ def test_everything_wrong_is_listed_at_once(syntagma: Run, data: Path, tmp_path:
         "rows, b: there is no row 'c'",
         "rows, b: 'beam' cannot be 0",
         "rows, d: 'sistem' is not a setting",
+        "rows, e: plain writes its target in one go",
     ):
         assert part in said
     assert not (tmp_path / "run").exists()

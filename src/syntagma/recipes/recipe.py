@@ -25,6 +25,10 @@ REFERENCES = "references"
 """What a row follows to be steered by the first reference; `references:2` is the third."""
 
 
+_PLAIN = ("seq2seq", "linearised")
+"""Architectures that write their target in one go."""
+
+
 class RecipeError(ConfigError):
     """All that is wrong with a recipe, or with the data that it asks for."""
 
@@ -266,6 +270,10 @@ class _Reader:
                 self.problems.append(f"rows, {name}: it cannot follow {row.follow!r}")
             elif row.follow and not any(can_follow(row, texts) for texts in recipe.tests.values()):
                 self.problems.append(f"rows, {name}: no test set has {row.follow} to follow")
+            system = recipe.systems.get(row.system)
+            plain = isinstance(system, dict) and (recipe.training | system).get("architecture") in _PLAIN
+            if row.follow and plain:
+                self.problems.append(f"rows, {name}: {row.system} writes its target in one go and can follow nothing")
             try:
                 options = row.options()
                 SearchOptions().changed(options if isinstance(options, dict) else options.to_dict())
