@@ -131,6 +131,9 @@ def test_a_killed_recipe_goes_on_to_the_same_tables(
 
     monkeypatch.setattr(module, "parallel", nothing)
     assert "".join(table.to_markdown() + "\n\n" for table in run.run()) == shown
+    rows = RECIPE["rows"] | {"plain": {"system": "teacher", "beam": 3}}
+    with pytest.raises(AssertionError):  # but for a row that is searched otherwise now
+        RecipeRun(read_recipe(write(tmp_path, rows=rows)), data, tmp_path / "killed").run()
     other = read_recipe(write(tmp_path, training=RECIPE["training"] | {"lr": 0.02}))
     with pytest.raises(ConfigError, match="it differs in training"):
         RecipeRun(other, data, tmp_path / "killed").run()
