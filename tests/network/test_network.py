@@ -105,6 +105,15 @@ class TestSize:
                 size = sum(p.numel() for p in Network(preset("base", 6864, architecture, norm=norm)).parameters())
             assert abs(size / 47_652_864 - 1) <= share
 
+    @pytest.mark.parametrize(
+        ("architecture", "millions"), [("concat", 64.2), ("extra-attention", 70.5), ("extra-encoder", 64.2)]
+    )
+    def test_the_papers_presets_have_its_sizes(self, architecture: Architecture, millions: float) -> None:
+        with torch.device("meta"):
+            net = Network(preset("paper-wmt", 39_300, architecture))
+        assert sum(p.numel() for p in net.parameters()) / 1e6 == pytest.approx(millions, abs=0.1)
+        assert net.config.norm == "post"
+
     def test_small_is_about_ten_million(self) -> None:
         with torch.device("meta"):
             assert 9e6 < sum(p.numel() for p in Network(preset("small", 8000)).parameters()) < 11e6

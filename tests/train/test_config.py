@@ -37,7 +37,7 @@ def test_settings_round_trip(tmp_path: Path) -> None:
         ({"width": "wide"}, "'width' cannot be 'wide'"),
         ({"model": 3}, "'model' cannot be 3; give a mapping of the network's settings"),
         ({"vocabulary": 3}, "'vocabulary' cannot be set for the network; leave it out, the corpus decides it"),
-        ({"schedule": "linear"}, "'schedule' cannot be 'linear'; choose one of"),
+        ({"schedule": "square"}, "'schedule' cannot be 'square'; choose one of"),
         ({"preset": "huge"}, "there is no preset 'huge'; choose one of tiny, small, base"),
         ({"minutes": 0}, "'minutes' cannot be 0.0; give a number above 0"),
         ({"lr": float("nan")}, "'lr' cannot be nan; give a number above 0"),
@@ -93,3 +93,12 @@ def test_the_command(run: Callable[..., tuple[str, str]], corpus: Corpus, tmp_pa
     assert [part for part, _ in shares][:4] == ["source encoding", "context encoding", "decoding", "output layer"]
     assert sum(float(share.rstrip("%")) for _, share in shares) == pytest.approx(100, abs=0.5)
     assert all(float(share.rstrip("%")) > 0 for _, share in shares)
+
+
+def test_the_papers_presets_bring_their_training() -> None:
+    paraphrase = TrainConfig.from_dict({"data": "corpus", "preset": "paper-paranmt"})
+    assert (paraphrase.lr, paraphrase.warmup, paraphrase.schedule) == (7e-4, 10_000, "inverse-sqrt")
+    assert (paraphrase.batch_tokens * paraphrase.accumulate, paraphrase.steps) == (64_000, 300_000)
+    translation = TrainConfig.from_dict({"data": "corpus", "preset": "paper-wmt", "steps": 10})
+    assert (translation.batch_tokens * translation.accumulate, translation.steps) == (512_000, 10)
+    assert TrainConfig.from_dict(translation.to_dict()) == translation

@@ -15,6 +15,7 @@ import typer
 from syntagma.cli import (
     backtranslate,
     bench,
+    compare,
     convert,
     distill,
     evaluate,
@@ -54,6 +55,7 @@ for family in (
     convert,
     export,
     serve,
+    compare,
     votes,
     bench,
 ):

@@ -18,6 +18,7 @@ import typer
 if TYPE_CHECKING:
     from syntagma.errors import SyntagmaError
     from syntagma.search import Generator, Output, Steering
+    from syntagma.search.steered import Text
 
 
 class ControlKind(StrEnum):
@@ -80,6 +81,14 @@ def generate(
     source: Annotated[
         str, typer.Option("-i", "--input", help="A file of texts, one a line (also gzip); - is standard input.")
     ] = "-",
+    jsonl: Annotated[
+        bool | None,
+        typer.Option(
+            "--jsonl/--no-jsonl",
+            help='Each line is a JSON object: "source", and its own "template", "exemplar", "must", ...',
+            show_default="by the name, .jsonl",
+        ),
+    ] = None,
     model: Annotated[str, typer.Option(help="A bundled model's name, a model folder, or a hub id.")] = "paraphrase-en",
     beam: Annotated[
         int | None, typer.Option(min=1, help="The beam's width; 1 is greedy.", show_default="the model's, 5")
@@ -101,6 +110,12 @@ def generate(
     nbest: Annotated[int, typer.Option(min=1, help="How many hypotheses to print for each text.")] = 1,
     template: Annotated[str | None, typer.Option(help="The tree's shape, e.g. '(S (NP) (VP *))'.")] = None,
     exemplar: Annotated[str | None, typer.Option(help="A sentence whose shape to follow.")] = None,
+    templates: Annotated[
+        str | None, typer.Option(help="A file with a template for each text, a line each; an empty line is none.")
+    ] = None,
+    exemplars: Annotated[
+        str | None, typer.Option(help="A file with an exemplar for each text, a line each; an empty line is none.")
+    ] = None,
     exemplar_depth: Annotated[int | None, typer.Option(min=1, help="How deep the exemplar's shape counts.")] = None,
     control: Annotated[
         ControlKind, typer.Option(help="Favour the template's shape, or guarantee it.")
@@ -203,7 +218,10 @@ def generate(
     }  # fmt: skip
     steering = generator.steering(**asked)
     settings = generator.defaults.for_texts(nbest, options)
-    lines: Iterator[str | SyntagmaError] = iter(texts) if texts else scan_lines(source)
+    if jsonl is None:
+        jsonl = not texts and source.endswith((".jsonl", ".jsonl.gz"))
+    given_lines: Iterator[str | SyntagmaError] = iter(texts) if texts else scan_lines(source)
+    lines = _steered(given_lines, jsonl, templates, exemplars, asked)
     printer = _Printer(nbest, trace, as_json)
     if workers is None:
         alone = profile or engine != "local" or threads is not None or texts or not Path(source).is_file()
@@ -212,13 +230,13 @@ def generate(
         "model": _fingerprint(model), "search": settings.to_dict(), "steering": asked, "nbest": nbest,
         "trace": trace, "json": as_json,
     }  # fmt: skip
-    seen: deque[str | SyntagmaError] = deque()
+    seen: deque[Text] = deque()
     watch = Stopwatch()
     with target(out, run, resume, overwrite) as records, _progress(texts, source, out) as advance:
         failed = records.failed
         advance(records.done)
 
-        def remembered() -> Iterator[str | SyntagmaError]:
+        def remembered() -> Iterator[Text]:
             for line in records.rest(lines):
                 seen.append(line)
                 yield line
@@ -256,22 +274,51 @@ def generate(
 
 def _explain(
     generator: Generator,
-    texts: list[str | SyntagmaError],
+    texts: list[Text],
     steering: Steering,
     options: dict[str, Any],
     page: Path,
 ) -> Iterator[list[Output] | SyntagmaError]:
     """Write the page that explains the search for one text; what it found."""
-    from syntagma.errors import ConfigError
+    from syntagma.errors import ConfigError, SyntagmaError
     from syntagma.files import write_whole
     from syntagma.search.explain import explain
+    from syntagma.search.steered import SteeredText
 
-    if len(texts) != 1 or not isinstance(texts[0], str):
+    if len(texts) != 1 or isinstance(texts[0], SyntagmaError):
         raise ConfigError("--explain is for one text", remedy="give it as the argument")
-    explanation = explain(generator, texts[0], steering, **options)
+    text = texts[0]
+    if isinstance(text, SteeredText):
+        steering, text = generator.steering(**text.steering()), text.source
+    explanation = explain(generator, text, steering, **options)
     with write_whole(page) as stream:
         stream.write(explanation.to_html())
     yield list(explanation.outputs)
+
+
+def _steered(
+    lines: Iterator[str | SyntagmaError],
+    jsonl: bool,
+    templates: str | None,
+    exemplars: str | None,
+    general: dict[str, Any],
+) -> Iterator[Text]:
+    """The lines as texts, with the steering that they or the lines of another file carry."""
+    from syntagma.errors import ConfigError
+    from syntagma.files import scan_lines
+    from syntagma.search.steered import pair_lines, read_json_lines
+
+    if jsonl + (templates is not None) + (exemplars is not None) > 1:
+        what = "JSON lines, --templates and --exemplars each say how a line is steered"
+        raise ConfigError(what, remedy="give one of them")
+    general = {name: value for name, value in general.items() if (name, value) != ("control", "soft")}
+    if jsonl:
+        return read_json_lines(lines, general)
+    if templates is not None:
+        return pair_lines(lines, "template", scan_lines(templates), general, templates)
+    if exemplars is not None:
+        return pair_lines(lines, "exemplar", scan_lines(exemplars), general, exemplars)
+    return lines
 
 
 def _count(text: str) -> int:
@@ -282,7 +329,7 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def _workers(lines: Iterator[str | SyntagmaError]) -> tuple[int, Iterator[str | SyntagmaError]]:
+def _workers(lines: Iterator[Text]) -> tuple[int, Iterator[Text]]:
     """As many processes as pay off for a file, and its lines, of which no more is read than it takes to know."""
     import os
 
@@ -313,13 +360,15 @@ class _Printer:
     def __init__(self, nbest: int, trace: bool, as_json: bool) -> None:
         self.nbest, self.trace, self.as_json = nbest, trace, as_json
 
-    def record(self, source: str | SyntagmaError, found: list[Output] | SyntagmaError) -> str:
+    def record(self, source: Text, found: list[Output] | SyntagmaError) -> str:
         """The record of one source."""
         outputs = found[: self.nbest] if isinstance(found, list) else []
         if self.as_json:
+            steering: dict[str, Any] = getattr(source, "steering", dict)()
             values: dict[str, Any] = {
-                "source": source if isinstance(source, str) else None,
+                "source": source if isinstance(source, str) else getattr(source, "source", None),
                 "hypotheses": [self._values(output) for output in outputs],
+                **({"steering": steering} if steering else {}),
             }
             if not isinstance(found, list):
                 values["error"] = str(found)

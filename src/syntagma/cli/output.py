@@ -21,8 +21,9 @@ from typing import IO, Any
 
 from syntagma.errors import ConfigError, InputError, Place, SyntagmaError
 from syntagma.files import reason
+from syntagma.search.steered import SteeredText
+from syntagma.search.steered import Text as Source
 
-Source = str | SyntagmaError
 WRITTEN = SyntagmaError("it is written already")
 
 
@@ -197,4 +198,8 @@ def _check_same(out: Path, begun: Mapping[str, Any], run: Mapping[str, Any]) -> 
 
 
 def _checksum(source: Source) -> int:
-    return zlib.crc32((source if isinstance(source, str) else f"\0{source.what}").encode("utf-8", "surrogatepass"))
+    if isinstance(source, SteeredText):
+        text = "\1" + json.dumps([source.source, source.steering()])
+    else:
+        text = source if isinstance(source, str) else f"\0{source.what}"
+    return zlib.crc32(text.encode("utf-8", "surrogatepass"))

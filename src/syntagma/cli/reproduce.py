@@ -1,4 +1,4 @@
-"""`syntagma reproduce`: the paper's tables and studies at the scale of this package."""
+"""`syntagma reproduce`: the paper's experiments as recipes, and its tables and studies at the scale of this package."""
 
 from __future__ import annotations
 
@@ -14,19 +14,23 @@ import typer
 if TYPE_CHECKING:
     from syntagma.experiment.outputs import System
     from syntagma.experiment.tasks import Task
+    from syntagma.recipes.run import Step as StepKind
 
 RESULTS = Path("results")
 
 
-class Name(StrEnum):
-    """What can be reproduced."""
+STORED = ("paraphrase", "translate", "trees", "alpha", "reward", "control")
+"""Tables from stored outputs, and studies."""
 
-    paraphrase = "paraphrase"
-    translation = "translate"
-    trees = "trees"
-    alpha = "alpha"
-    reward = "reward"
-    control = "control"
+
+class StepName(StrEnum):
+    """The steps of a recipe."""
+
+    prepare = "prepare"
+    distil = "distil"
+    train = "train"
+    generate = "generate"
+    table = "table"
 
 
 def register(app: typer.Typer) -> None:
@@ -35,8 +39,29 @@ def register(app: typer.Typer) -> None:
 
 
 def reproduce(
-    name: Annotated[Name, typer.Argument(help="A table (paraphrase, translate), or a study of a guided model on dev.")],
-    data: Annotated[Path, typer.Option(help="The folder of the data, with paraphrase/ and translation/ in it.")],
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            help="A recipe's name or YAML file; a table of stored outputs (paraphrase, translate); or a study of a "
+            "guided model on dev (trees, alpha, reward, control).",
+            show_default=False,
+        ),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(help="The folder with the recipe's files; or one with paraphrase/ and translation/ in it."),
+    ] = None,
+    show_list: Annotated[
+        bool, typer.Option("--list", help="Show the recipes, with the files and hours that each needs.")
+    ] = False,
+    out: Annotated[Path | None, typer.Option(help="A recipe's folder; give it again to go on after a stop.")] = None,
+    until: Annotated[StepName, typer.Option(help="The last step of a recipe to take.")] = StepName.table,
+    minutes: Annotated[
+        float | None, typer.Option(help="Plan the training of each system of a recipe to end in so many minutes.")
+    ] = None,
+    devices: Annotated[
+        int, typer.Option(min=1, help="Processes that train a recipe's model together, a GPU each.")
+    ] = 1,
     results: Annotated[Path, typer.Option(help="Where outputs are kept and read.")] = RESULTS,
     system: Annotated[
         list[str] | None,
@@ -60,18 +85,68 @@ def reproduce(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a table.")] = False,
 ) -> None:
-    """Make a table of the paper from stored outputs, or a study on dev; figures carry 95% intervals.
+    """Run an experiment of the paper from its data to its table; or make a table of stored outputs, or a study.
 
-    Example: syntagma reproduce paraphrase --data data --system guided=paraphrase-en --system seq2seq=runs/seq2seq
+    Example: syntagma reproduce paranmt-small --data paranmt --out runs/paranmt
     """
     from syntagma.experiment.tasks import TASKS
     from syntagma.experiment.tasks import task as task_of
 
-    if name.value in TASKS:
-        chosen = task_of(name.value).restricted(only or [])
+    if show_list:
+        _list(as_json)
+        return
+    if name is None or data is None:
+        raise typer.BadParameter("give the name of a recipe, table or study, and --data; --list shows the recipes")
+    if name not in STORED:
+        if out is None:
+            raise typer.BadParameter("a recipe needs --out, the folder of its run")
+        _recipe(name, data, out, until.value, minutes, devices, resamples, as_json)
+    elif name in TASKS:
+        chosen = task_of(name).restricted(only or [])
         _table(chosen, data, results, _systems(system or [], beam or [1, 5]), against, limit, resamples, as_json)
     else:
-        _study(name.value, task_of(task), data, model, limit, plot)
+        _study(name, task_of(task), data, model, limit, plot)
+
+
+def _list(as_json: bool) -> None:
+    from syntagma.recipes.recipe import bundled_recipes, read_recipe
+
+    for name in bundled_recipes():
+        recipe = read_recipe(name)
+        if as_json:
+            facts = {"title": recipe.title, "hours": recipe.hours, "files": recipe.files(), "note": recipe.note}
+            print(json.dumps({"recipe": name, **facts}, ensure_ascii=False))
+            continue
+        print(f"{name}\n  {recipe.title}\n  systems: {', '.join(recipe.systems)}\n  hours: {recipe.hours}")
+        print(f"  files in --data: {', '.join(recipe.files())}")
+        print(f"  {recipe.note}\n" if recipe.note else "")
+
+
+def _recipe(
+    name: str,
+    data: Path,
+    out: Path,
+    until: StepKind,
+    minutes: float | None,
+    devices: int,
+    resamples: int,
+    as_json: bool,
+) -> None:
+    from dataclasses import replace
+
+    from syntagma.recipes.recipe import read_recipe
+    from syntagma.recipes.run import RecipeRun, Stopped
+
+    recipe = read_recipe(name)
+    if minutes is not None:
+        recipe = replace(recipe, training=recipe.training | {"minutes": minutes})
+    run = RecipeRun(recipe, data, out, devices, resamples, _say)
+    try:
+        tables = run.run(until)
+    except Stopped as stopped:
+        raise typer.Exit(128 + stopped.signal) from None
+    for table in tables:
+        print(table.to_json() if as_json else table.to_markdown() + "\n")
 
 
 def _systems(given: list[str], beams: list[int]) -> list[System]:

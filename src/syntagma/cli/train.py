@@ -25,7 +25,10 @@ def train(
         list[str] | None, typer.Argument(help="key=value, of training or of the network.", show_default=False)
     ] = None,
     data: Annotated[Path | None, typer.Option(help="A prepared corpus.", show_default=False)] = None,
-    preset: Annotated[str | None, typer.Option(help="The size: tiny, small or base.", show_default=False)] = None,
+    preset: Annotated[
+        str | None,
+        typer.Option(help="The size: tiny, small, base, big, paper-paranmt or paper-wmt.", show_default=False),
+    ] = None,
     backbone: Annotated[
         str | None,
         typer.Option(help="A pretrained model to train: a folder, a .gguf file or a hub id.", show_default=False),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from syntagma.experiment.outputs import read_outputs, stored
@@ -81,36 +81,74 @@ def make_table(
     The pairs may be the first part only of those that the outputs were made for.
     """
     texts: dict[str, list[str]] = {name: read_outputs(path, pairs, part) for name, path in stored(folder)}
-    if task.same_language:
-        texts = {"source copied": [source for source, _ in pairs]} | texts
-        texts["reference"] = [target for _, target in pairs]
+    rows = TestRows(
+        tested.title,
+        [source for source, _ in pairs],
+        [(target,) for _, target in pairs],
+        task.figures,
+        tested.tokenize,
+        tested.printed or {},
+        task.same_language,
+    )
+    return compare_systems(rows, texts, against=against, resamples=resamples, note=note)
+
+
+@dataclass(frozen=True)
+class TestRows:
+    """What systems are scored on: sources with their references, the figures, and the rows that the paper prints."""
+
+    title: str
+    sources: Sequence[str]
+    references: Sequence[tuple[str, ...]]
+    figures: Sequence[str]
+    tokenize: str = "none"
+    """BLEU's tokenisation."""
+    printed: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    same_language: bool = False
+    """Whether copying the source, and the reference itself, frame the table."""
+    parser: str = "parser-en"
+
+
+def compare_systems(
+    rows: TestRows,
+    outputs: Mapping[str, list[str]],
+    *,
+    against: Callable[[str], str | None] = lambda system: None,
+    resamples: int = 1000,
+    note: Callable[[str], None] = lambda text: None,
+) -> Table:
+    """The figures of each system's outputs; `against` names the system that one is compared with."""
+    texts = dict(outputs)
+    if rows.same_language:
+        texts = {"source copied": list(rows.sources)} | texts
+        texts["reference"] = [references[0] for references in rows.references]
     systems = list(texts)
     segments = (
-        tuple(Segment(texts[name][at], (target,), source) for name in systems)
-        for at, (source, target) in enumerate(pairs)
+        tuple(Segment(texts[name][index], references, source) for name in systems)
+        for index, (source, references) in enumerate(zip(rows.sources, rows.references, strict=True))
     )
     fields = {"hyp", "refs", "src"}
-    options = Options(tokenize=tested.tokenize)
-    missing = to_parse(task.figures, fields)
+    options = Options(tokenize=rows.tokenize)
+    missing = to_parse(rows.figures, fields)
     maker = None
     if missing:
-        parser = load("parser-en")
+        parser = load(rows.parser)
         maker = TreeMaker(parser, missing)
-        options = replace(options, trees=f"parsed by {describe(parser, 'parser-en')}")
-    metrics = select(task.figures, fields | missing, options, note)
+        options = replace(options, trees=f"parsed by {describe(parser, rows.parser)}")
+    metrics = select(rows.figures, fields | missing, options, note)
     results = dict(zip(systems, evaluate(metrics, segments, maker), strict=True))
-    rows = []
+    made = []
     for name in systems:
         rival = against(name) if resamples else None
         compared = results[name].compare(results[rival], resamples) if rival in results and rival != name else []
-        rows.append(_row(name, results[name].scores(0 if name in _PLAIN else resamples), compared))
-    rows += [Row(name, dict(figures), {}, {}) for name, figures in (tested.printed or {}).items()]
+        made.append(_row(name, results[name].scores(0 if name in _PLAIN else resamples), compared))
+    made += [Row(name, dict(figures), {}, {}) for name, figures in rows.printed.items()]
     scores = results[systems[0]].scores()
     return Table(
-        tested.title,
-        len(pairs),
+        rows.title,
+        len(rows.sources),
         tuple(score.name for score in scores),
-        tuple(rows),
+        tuple(made),
         tuple(dict.fromkeys(score.signature for score in scores)),
     )
 

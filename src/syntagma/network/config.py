@@ -107,6 +107,14 @@ class ModelConfig(Settings):
         return self.architecture in ("extra-encoder", "extra-attention")
 
 
+_BASE = {
+    "width": 512,
+    "heads": 8,
+    "feed_forward": 2048,
+    "source_layers": 6,
+    "context_layers": 3,
+    "decoder_layers": 3,
+}
 PRESETS: dict[str, dict[str, Any]] = {
     "tiny": {"width": 32, "heads": 4, "feed_forward": 64, "source_layers": 1, "context_layers": 1, "decoder_layers": 1},
     "small": {
@@ -119,17 +127,15 @@ PRESETS: dict[str, dict[str, Any]] = {
         "copy": True,
         "slots": True,
     },
-    "base": {
-        "width": 512,
-        "heads": 8,
-        "feed_forward": 2048,
-        "source_layers": 6,
-        "context_layers": 3,
-        "decoder_layers": 3,
-    },
+    "base": _BASE,
+    "big": _BASE | {"width": 1024, "heads": 16, "feed_forward": 4096, "norm": "post", "dropout": 0.3},
+    "paper-paranmt": _BASE | {"norm": "post", "dropout": 0.3},
+    "paper-wmt": _BASE | {"norm": "post", "dropout": 0.1},
 }
 """Sizes of the syntax-guided models; a baseline's decoder also gets the context encoder's layers.  `small` has what
-helped most at its size (docs/experiments.md), `base` is the paper's model."""
+helped most at its size (docs/experiments.md), `base` is the paper's model, `big` the paper's largest teacher as a
+baseline.  The `paper-` ones are the paper's models to the letter, and training has settings for them as well
+(`syntagma.train.config.PRESET_TRAINING`)."""
 
 
 def preset(name: str, vocabulary: int, architecture: Architecture = "extra-encoder", **changes: Any) -> ModelConfig:
@@ -141,7 +147,8 @@ def preset(name: str, vocabulary: int, architecture: Architecture = "extra-encod
     if name not in PRESETS:
         raise ConfigError(f"there is no preset {name!r}", remedy=f"choose one of {', '.join(PRESETS)}")
     values = {"vocabulary": vocabulary, "architecture": architecture, **PRESETS[name]}
-    if architecture in ("seq2seq", "linearised", "concat"):
+    deep = ("seq2seq", "linearised", "concat", *(["extra-attention"] if name.startswith("paper-") else []))
+    if architecture in deep:
         values["decoder_layers"] += values["context_layers"]
         values["context_layers"] = 0
     return ModelConfig.from_dict(values | changes)

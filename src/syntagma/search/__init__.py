@@ -3,5 +3,6 @@
 from syntagma.search.generator import Generator, Steering
 from syntagma.search.options import SearchOptions
 from syntagma.search.result import Output, TraceLevel
+from syntagma.search.steered import SteeredText
 
-__all__ = ["Generator", "Output", "SearchOptions", "Steering", "TraceLevel"]
+__all__ = ["Generator", "Output", "SearchOptions", "SteeredText", "Steering", "TraceLevel"]

@@ -10,10 +10,12 @@ g(text, start="<NP> <VP> , right ?")
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
+from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from syntagma.errors import ConfigError, SyntagmaError
 from syntagma.levels import TOP, Label, Tokens, is_label, read_tokens
@@ -38,6 +40,7 @@ from syntagma.search.request import SearchRequest
 from syntagma.search.rerank import check_rerank
 from syntagma.search.result import Output, read_out, read_out_plain
 from syntagma.search.scheduler import Scheduler
+from syntagma.search.steered import Control, SteeredText, Text
 from syntagma.search.stopwatch import Stopwatch
 from syntagma.template import Template, TemplateError
 from syntagma.text.lexicon import Lexicon
@@ -46,10 +49,10 @@ from syntagma.text.subwords import Subwords
 from syntagma.text.vocabulary import Vocabulary
 from syntagma.text.words import Word, split
 
-Control = Literal["soft", "hard"]
-
 BATCH = 128
 """Texts searched at once.  With 128 a small model took a sixth less time than with 64 (beam 5, one core)."""
+EXEMPLARS = 32
+"""Texts whose exemplars are parsed together."""
 
 
 @dataclass(frozen=True)
@@ -142,12 +145,34 @@ class Generator:
                 "this model writes its target in one go and cannot be steered", remedy="use a guided model"
             )
         if exemplar is not None:
-            (tree,) = _parser().parse([split(exemplar).texts()])
-            template = Template.from_tree(tree, exemplar_depth, labels)
+            (template,) = self._exemplar_shapes([(exemplar, exemplar_depth)])
         elif isinstance(template, str):
             template = Template.parse(template, labels)
         context = (TOP,) if start is None else self.read_context(start)
         return Steering(template, control, context, LexicalConstraint.of(self.vocabulary, must, must_not))
+
+    def steer(self, texts: Sequence[Text]) -> list[Steering | SyntagmaError]:
+        """What each text asks for, or what was wrong with it; their exemplars are parsed together."""
+        asked = [text.steering() if isinstance(text, SteeredText) else {} for text in texts]
+        usable = [one for one in asked if "exemplar" in one and not one.keys() & {"template", "start"}]
+        with suppress(SyntagmaError):  # a bad one fails alone, below
+            shapes = self._exemplar_shapes([(one["exemplar"], one.get("exemplar_depth")) for one in usable])
+            for one, shape in zip(usable, shapes, strict=True):
+                del one["exemplar"]
+                one["template"] = shape
+        found: list[Steering | SyntagmaError] = []
+        for text, one in zip(texts, asked, strict=True):
+            try:
+                found.append(text if isinstance(text, SyntagmaError) else self.steering(**one))
+            except SyntagmaError as error:
+                found.append(error)
+        return found
+
+    def _exemplar_shapes(self, exemplars: Sequence[tuple[str, int | None]]) -> list[Template]:
+        """The shapes of sentences, each as deep as it counts."""
+        trees = _parser().parse([split(text).texts() for text, _ in exemplars]) if exemplars else []
+        labels = self.vocabulary.labels
+        return [Template.from_tree(tree, depth, labels) for tree, (_, depth) in zip(trees, exemplars, strict=True)]
 
     def read_context(self, text: str) -> Tokens:
         """A context as a user writes it, `<NP> <VP> , right ?`: its words spaced as a writer would."""
@@ -168,7 +193,7 @@ class Generator:
 
     def stream(
         self,
-        texts: Iterable[str | SyntagmaError],
+        texts: Iterable[Text],
         *,
         steering: Steering | None = None,
         options: SearchOptions | None = None,
@@ -179,21 +204,22 @@ class Generator:
         """For each text, in order, its hypotheses or what was wrong with it; texts are taken in as there is room.
 
         An error among the texts, such as a line that could not be read, comes back in its place; a text without words
-        has no hypotheses.  `nbest` of them are wanted at least, `watch` is told where the time goes.
+        has no hypotheses.  `steering` is for the texts that do not carry their own.  `nbest` hypotheses are wanted at
+        least, `watch` is told where the time goes.
         """
-        steering, options = steering or Steering(), options or self.defaults
+        options = options or self.defaults
         scheduler = self.scheduler(batch, watch)
-        begun: dict[int, Document] = {}
+        begun: dict[int, tuple[Document, Steering]] = {}
         ready: dict[int, list[Output] | SyntagmaError] = {}
 
         def requests() -> Iterator[SearchRequest]:
-            for number, text in enumerate(texts):
+            for number, (text, asked) in enumerate(self._each_steered(texts, steering or Steering())):
                 try:
-                    if isinstance(text, SyntagmaError):
-                        raise text
-                    document = self.document(number, text, steering, options, nbest)
+                    if isinstance(asked, SyntagmaError):
+                        raise asked
+                    document = self.document(number, text, asked, options, nbest)
                     if document.requests:
-                        begun[number] = document
+                        begun[number] = document, asked
                         yield from document.requests
                     else:
                         ready[number] = []
@@ -202,14 +228,32 @@ class Generator:
 
         following = 0
         for request in scheduler.run(requests()):
-            if begun[request.number].has_finished(request):
-                ready[request.number] = self.document_outputs(begun.pop(request.number), steering)
+            if begun[request.number][0].has_finished(request):
+                ready[request.number] = self.document_outputs(*begun.pop(request.number))
             while following in ready:
                 yield ready.pop(following)
                 following += 1
         while following in ready:
             yield ready.pop(following)
             following += 1
+
+    def _each_steered(self, texts: Iterable[Text], general: Steering) -> Iterator[tuple[str, Steering | SyntagmaError]]:
+        """Each text with its own steering, or the general one, or what was wrong.
+
+        No text is waited for while one is at hand, but where there are exemplars.
+        """
+        rest = iter(texts)
+        for text in rest:
+            if isinstance(text, str):
+                yield text, general
+                continue
+            exemplar = isinstance(text, SteeredText) and text.exemplar is not None
+            chunk = [text, *islice(rest, EXEMPLARS - 1)] if exemplar else [text]
+            for one, steering in zip(chunk, self.steer(chunk), strict=True):
+                yield (
+                    (one.source if isinstance(one, SteeredText) else str(one)),
+                    (general if isinstance(one, str) else steering),
+                )
 
     def scheduler(self, batch: int = BATCH, watch: Stopwatch | None = None) -> Scheduler:
         """A scheduler for requests of this generator."""

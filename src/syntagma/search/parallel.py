@@ -12,6 +12,7 @@ from syntagma.engines import run, session
 from syntagma.errors import SyntagmaError
 from syntagma.search.generator import BATCH, Generator
 from syntagma.search.result import Output
+from syntagma.search.steered import Text
 
 CHUNK = 128
 """Texts that a worker takes at once."""
@@ -33,7 +34,7 @@ class Work:
     device: str | None = None
     precision: str | None = None
 
-    def __call__(self, texts: list[str | SyntagmaError]) -> list[Found]:
+    def __call__(self, texts: list[Text]) -> list[Found]:
         """The hypotheses of each text, or what was wrong with it."""
         generator = self._generator()
         steering = generator.steering(**self.steering)
@@ -58,9 +59,7 @@ def processes_for(texts: int) -> int:
     return max(1, min(os.cpu_count() or 1, texts // (2 * CHUNK)))
 
 
-def parallel(
-    work: Work, texts: Iterable[str | SyntagmaError], engine: str = "local", workers: int = 1
-) -> Iterator[Found]:
+def parallel(work: Work, texts: Iterable[Text], engine: str = "local", workers: int = 1) -> Iterator[Found]:
     """The results for all texts, in order; with `ray` the texts are held in memory, a chunk a job."""
     waiting = iter(texts)
     chunks = iter(lambda: list(islice(waiting, CHUNK)), [])

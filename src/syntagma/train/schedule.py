@@ -87,6 +87,9 @@ def learning_rate(config: TrainConfig, plan: Plan, step: int) -> float:
     >>> config = TrainConfig("corpus", lr=1.0, schedule="cosine", lr_end=0.5)
     >>> [round(learning_rate(config, Plan(8, 2), step), 3) for step in range(8)]
     [0.5, 1.0, 1.0, 0.967, 0.875, 0.75, 0.625, 0.533]
+    >>> line = TrainConfig("corpus", lr=1.0, schedule="linear")
+    >>> [round(learning_rate(line, Plan(6, 2), step), 3) for step in range(6)]
+    [0.5, 1.0, 1.0, 0.75, 0.5, 0.25]
     """
     if step < plan.warmup:
         return config.lr * (step + 1) / plan.warmup
@@ -96,7 +99,8 @@ def learning_rate(config: TrainConfig, plan: Plan, step: int) -> float:
         return config.lr
     start = plan.progress(plan.warmup)
     done = (plan.progress(step) - start) / max(1 - start, 1e-9)
-    return config.lr_end + (config.lr - config.lr_end) * 0.5 * (1 + math.cos(math.pi * done))
+    left = 1 - done if config.schedule == "linear" else 0.5 * (1 + math.cos(math.pi * done))
+    return config.lr_end + (config.lr - config.lr_end) * left
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,130 @@
+"""The files of a recipe: what is missing or uneven among them, and the texts of a test set with what steers them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from syntagma.corpus.options import BRACKETS
+from syntagma.errors import SyntagmaError
+from syntagma.files import read_lines
+from syntagma.metrics.registry import to_parse
+from syntagma.parse import load_parser
+from syntagma.recipes.recipe import OutputRow, Recipe, RecipeError, Texts, can_follow, locate
+from syntagma.search.steered import SteeredText, Text
+
+
+@dataclass(frozen=True)
+class TestTexts:
+    """A test set in memory: a reference for each source from every file of them."""
+
+    sources: list[str]
+    references: list[tuple[str, ...]]
+    exemplars: list[str]
+    templates: list[str]
+
+    def steered(self, row: OutputRow) -> list[Text]:
+        """The sources, each with what the row follows; an empty line is followed by nothing."""
+        if row.follow is None:
+            return list(self.sources)
+        name = "template" if row.follow == "templates" else "exemplar"
+        if row.reference is not None:
+            shapes = [references[row.reference] for references in self.references]
+        else:
+            shapes = self.templates if row.follow == "templates" else self.exemplars
+        common = {"control": row.control, "exemplar_depth": row.exemplar_depth}
+        return [
+            SteeredText.from_dict({"source": source, name: shape, **common}) if shape.strip() else source
+            for source, shape in zip(self.sources, shapes, strict=True)
+        ]
+
+
+def read_test(texts: Texts, data: Path) -> TestTexts:
+    """The texts of a test set; columns of a line count as `prepare` counts them."""
+    references: list[tuple[str, ...]]
+    if texts.pairs:
+        rows = [line.split("\t") for line in read_lines(data / texts.pairs)]
+        sources, references = [row[0].strip() for row in rows], [(row[1].strip(),) for row in rows]
+    else:
+        sources = _lines(data / str(texts.sources))
+        references = list(zip(*(_lines(data / name) for name in texts.references), strict=True))
+    exemplars, templates = ([] if one is None else _lines(data / one) for one in (texts.exemplars, texts.templates))
+    return TestTexts(sources, references, exemplars, templates)
+
+
+def _lines(path: Path) -> list[str]:
+    return [line.strip() for line in read_lines(path)]
+
+
+def check_data(recipe: Recipe, data: Path, *, prepared: bool = False, parsers: Sequence[str] | None = None) -> None:
+    """Raise with everything that the recipe needs and the data folder, or this installation, does not have.
+
+    What only `prepare` reads is not asked for where that is done; `parsers` are those that are still needed.
+    """
+    problems = [*_missing_files(recipe, data, prepared), *_missing_models(recipe, data)]
+    for name, texts in recipe.tests.items():
+        if all((data / file).is_file() for file in texts.files()):
+            problems += [f"tests, {name}: {problem}" for problem in _uneven(texts, data)]
+    for parser in [corpus_parser(recipe)] if parsers is None else parsers:
+        try:
+            if not parser.startswith(BRACKETS):
+                load_parser(parser)
+        except SyntagmaError as error:
+            problems.append(f"parser {parser}: {error}")
+    if problems:
+        raise RecipeError(recipe.name, problems)
+
+
+def corpus_parser(recipe: Recipe) -> str:
+    """The parser of the training pairs."""
+    return str(recipe.prepare.get("parser", "neural"))
+
+
+def parses_outputs(recipe: Recipe) -> bool:
+    """Whether figures of the table need parses."""
+    return bool(to_parse(recipe.metrics, {"hyp", "refs", "src"}))
+
+
+def _missing_files(recipe: Recipe, data: Path, prepared: bool) -> Iterator[str]:
+    names = [name for texts in recipe.tests.values() for name in texts.files()]
+    if not prepared:
+        parser = corpus_parser(recipe)
+        trees = [parser.removeprefix(BRACKETS)] if parser.startswith(BRACKETS) else []
+        tokenizer = [recipe.prepare["tokenizer"]] if recipe.prepare.get("tokenizer") else []
+        names = [*recipe.files(), *recipe.prepare.get("exclude", ()), *tokenizer, *trees]
+    for name in dict.fromkeys(names):
+        if not (data / name).is_file():
+            yield f"{data / name}: there is no such file"
+
+
+def _missing_models(recipe: Recipe, data: Path) -> Iterator[str]:
+    """Pretrained models that are neither a folder of the data nor look like a hub id."""
+    named = [recipe.prepare.get("pieces")]
+    for system in recipe.systems.values():
+        settings = recipe.training | system
+        named += [settings.get("init"), settings.get("backbone")]
+    for name in dict.fromkeys(one for one in named if one):
+        if not Path(locate(name, data)).is_dir() and not re.fullmatch(r"[\w-][\w.-]*/[\w.-]+", name):
+            yield f"{data / name}: there is no such folder"
+
+
+def _uneven(texts: Texts, data: Path) -> Iterator[str]:
+    try:
+        if texts.pairs:
+            for number, line in enumerate(read_lines(data / texts.pairs), 1):
+                if "\t" not in line:
+                    yield f"line {number} of {texts.pairs} has no tab"
+                    return
+        files = texts.files()
+        counts = {name: sum(1 for _ in read_lines(data / name)) for name in files}
+        if 0 in counts.values() or len(set(counts.values())) > 1:
+            yield "the files have " + ", ".join(f"{count} lines ({name})" for name, count in counts.items())
+    except SyntagmaError as error:
+        yield str(error)
+
+
+def rows_for(recipe: Recipe, texts: Texts) -> dict[str, OutputRow]:
+    """The rows that a test set has what it takes for."""
+    return {name: row for name, row in recipe.rows.items() if can_follow(row, texts)}

@@ -1,0 +1,218 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from syntagma.errors import ConfigError
+from syntagma.experiment.table import Row, Table
+from syntagma.recipes import run as module
+from syntagma.recipes.data import check_data
+from syntagma.recipes.recipe import RecipeError, bundled_recipes, read_recipe
+from syntagma.recipes.run import RecipeRun, average
+from syntagma.search import SteeredText
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+PAIRS = [
+    (f"{thing} was what {who} {verb} .", f"{who} {verb} {thing} .")
+    for who in ("I", "the dog", "my friend")
+    for verb, thing in (("saw", "a fish"), ("ate", "the apple"), ("found", "it"), ("liked", "some bread"))
+]
+RECIPE: dict[str, Any] = {
+    "title": "A dozen pairs",
+    "hours": "none",
+    "train": {"pairs": "train.tsv"},
+    "dev": {"sources": "dev.src", "references": ["dev.tgt"]},
+    "tests": {
+        "test": {
+            "pairs": "test.tsv",
+            "exemplars": "test.exemplars",
+            "printed": {"guided": {"bleu": 19.3}},
+        },
+        "plain": {"sources": "dev.src", "references": ["dev.tgt", "dev.tgt"]},
+    },
+    "same_language": True,
+    "prepare": {"vocab_size": 330, "keep_overlap": True, "labels": ["S", "NP", "VP"]},
+    "training": {
+        "preset": "tiny", "steps": 16, "batch_tokens": 300, "lr": 0.01, "warmup": 2, "validate_every": 8,
+        "save_every": 2, "threads": 1,
+    },
+    "systems": {"teacher": {"architecture": "seq2seq"}, "guided": {"architecture": "extra-encoder"}},
+    "distil": {"teacher": "teacher", "beam": 2},
+    "rows": {
+        "plain": {"system": "teacher", "beam": 2},
+        "guided, beam 2": {"system": "guided", "search": "paper", "beam": 2, "nbest": 2, "against": "plain"},
+        "guided, exemplars": {"system": "guided", "beam": 2, "follow": "exemplars", "control": "hard"},
+        "guided, ref-1": {"system": "guided", "beam": 2, "follow": "references:1", "exemplar_depth": 2},
+    },
+    "metrics": ["bleu", "ibleu", "d_lex"],
+}  # fmt: skip
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / "train.tsv").write_text("".join(f"{source}\t{target}\n" for source, target in PAIRS))
+    (folder / "test.tsv").write_text("".join(f"{source}\t{target}\tmore\n" for source, target in PAIRS[:5]))
+    (folder / "test.exemplars").write_text("He left .\n\nShe saw a house .\nStop it .\nWe like fish .\n")
+    (folder / "dev.src").write_text("".join(f"{source}\n" for source, _ in PAIRS[3:7]))
+    (folder / "dev.tgt").write_text("".join(f"{target}\n" for _, target in PAIRS[3:7]))
+    return folder
+
+
+def write(folder: Path, **changes: Any) -> str:
+    path = folder / "tiny.yaml"
+    path.write_text(yaml.safe_dump(RECIPE | changes, sort_keys=False))
+    return str(path)
+
+
+@pytest.mark.slow
+def test_a_killed_recipe_goes_on_to_the_same_tables(
+    syntagma: Run, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = write(tmp_path)
+    command = ("reproduce", recipe, "--data", "data", "--resamples", "20", "--out")
+    shown = syntagma(*command, "whole").stdout
+    tables = [json.loads(line) for line in (tmp_path / "whole" / "tables.jsonl").read_text().splitlines()]
+    assert [table["test"] for table in tables] == ["test", "plain", "average"]
+    systems = [[row["system"] for row in table["systems"]] for table in tables]
+    assert systems[0] == [
+        "source copied", "plain", "guided, beam 2", "guided, exemplars", "reference", "paper: guided"
+    ]  # fmt: skip
+    assert systems[1] == ["source copied", "plain", "guided, beam 2", "guided, ref-1", "reference"]
+    assert systems[2] == ["source copied", "plain", "guided, beam 2", "reference"]
+    assert set(tables[0]["systems"][2]["p"]) == {"bleu", "ibleu", "d_lex"}
+    records = (tmp_path / "whole" / "outputs" / "test" / "guided-beam-2.jsonl").read_text().splitlines()
+    assert [len(json.loads(line)["hypotheses"]) for line in records] == [2] * 5
+    assert "**average**" in shown
+
+    # killed as soon as training has left something to go on with
+    environment = os.environ | {"NO_COLOR": "1"}
+    arguments = [sys.executable, "-m", "syntagma", *command, "killed"]
+    with subprocess.Popen(
+        arguments, cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as process:
+        checkpoints = tmp_path / "killed" / "models" / "guided" / "checkpoints"
+        while process.poll() is None and not (checkpoints.is_dir() and any(checkpoints.iterdir())):
+            time.sleep(0.01)
+        process.kill()
+    assert not (tmp_path / "killed" / "tables.md").exists()
+
+    # and stopped in the middle of a row
+    def stopping(*arguments: Any, **named: Any) -> Iterator[Any]:
+        yield from islice(given(*arguments, **named), 2)
+        raise KeyboardInterrupt
+
+    given = module.parallel
+    run = RecipeRun(read_recipe(recipe), data, tmp_path / "killed", resamples=20)
+    with monkeypatch.context() as patched:
+        patched.setattr(module, "parallel", stopping)
+        with pytest.raises(KeyboardInterrupt):
+            run.run()
+    (part,) = (tmp_path / "killed" / "outputs" / "test").glob(".*.part")
+    assert len(part.read_text().splitlines()) == 2
+    run.run()
+    for name in ("tables.md", "tables.jsonl"):
+        assert (tmp_path / "killed" / name).read_text() == (tmp_path / "whole" / name).read_text()
+
+    # nothing is made again
+    def nothing(*arguments: Any, **named: Any) -> Iterator[Any]:
+        raise AssertionError
+
+    monkeypatch.setattr(module, "parallel", nothing)
+    assert "".join(table.to_markdown() + "\n\n" for table in run.run()) == shown
+    rows = RECIPE["rows"] | {"plain": {"system": "teacher", "beam": 3}}
+    with pytest.raises(AssertionError):  # but for a row that is searched otherwise now
+        RecipeRun(read_recipe(write(tmp_path, rows=rows)), data, tmp_path / "killed").run()
+    other = read_recipe(write(tmp_path, training=RECIPE["training"] | {"lr": 0.02}))
+    with pytest.raises(ConfigError, match="it differs in training"):
+        RecipeRun(other, data, tmp_path / "killed").run()
+
+
+def test_everything_wrong_is_listed_at_once(syntagma: Run, data: Path, tmp_path: Path) -> None:
+    wrong = write(
+        tmp_path,
+        sistems={},
+        metrics=["blue", "bleu"],
+        prepare={"label_noise": 2.0},
+        systems={"guided": {"widht": 3}, "plain": {"architecture": "seq2seq"}},
+        distil={"teacher": "nobody"},
+        rows={
+            "a": {"system": "gided"},
+            "b": {"system": "plain", "beam": 0, "against": "c"},
+            "d": {"sistem": "plain"},
+            "e": {"system": "plain", "follow": "exemplars"},
+        },
+    )
+    said = syntagma("reproduce", wrong, "--data", "data", "--out", "run", check=1).stderr
+    for part in (
+        "'sistems' is no part of a recipe; did you mean 'systems'?",
+        "there is no metric 'blue'",
+        "prepare: label_noise is 2.0",
+        "systems, guided: 'widht' is not a setting",
+        "distil: there is no system 'nobody'",
+        "rows, a: there is no system 'gided'",
+        "rows, b: there is no row 'c'",
+        "rows, b: 'beam' cannot be 0",
+        "rows, d: 'sistem' is not a setting",
+        "rows, e: plain writes its target in one go",
+    ):
+        assert part in said
+    assert not (tmp_path / "run").exists()
+
+    (data / "train.tsv").unlink()
+    (data / "test.exemplars").write_text("one line\n")
+    recipe = read_recipe(write(tmp_path, training=RECIPE["training"] | {"init": "no-such-folder"}))
+    with pytest.raises(RecipeError) as caught:
+        check_data(recipe, data)
+    for part in ("train.tsv: there is no such file", "no-such-folder: there is no such folder", "1 lines (test.exem"):
+        assert part in str(caught.value)
+
+
+@pytest.mark.parametrize("name", bundled_recipes())
+def test_the_recipes_of_the_package_are_sound(name: str, tmp_path: Path) -> None:
+    recipe = read_recipe(name)
+    with pytest.raises(RecipeError) as caught:
+        check_data(recipe, tmp_path)
+    for file in recipe.files():
+        assert f"{tmp_path / file}: there is no such file" in str(caught.value)
+
+
+def test_the_guide_shows_a_sound_recipe_and_sound_lines(tmp_path: Path) -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "recipes.md").read_text(encoding="utf-8")
+    (tmp_path / "guide.yaml").write_text(guide.split("```yaml\n")[1].split("```")[0])
+    assert set(read_recipe(str(tmp_path / "guide.yaml")).systems) == {"seq2seq", "guided"}
+    lines = guide.split("```json\n")[1].split("```")[0].splitlines()
+    assert len([SteeredText.parse(line) for line in lines]) == 3
+
+
+def test_the_list_says_what_each_recipe_needs(syntagma: Run) -> None:
+    listed = [json.loads(line) for line in syntagma("reproduce", "--list", "--json").stdout.splitlines()]
+    assert {one["recipe"] for one in listed} == set(bundled_recipes())
+    by_name = {one["recipe"]: one for one in listed}
+    assert by_name["paranmt-small"]["files"][:2] == ["train.src", "train.tgt"]
+    assert "paranmt-small" in syntagma("reproduce", "--list").stdout
+    assert (
+        "did you mean 'paranmt-small'?"
+        in syntagma("reproduce", "paranmt-smal", "--data", ".", "--out", "x", check=1).stderr
+    )
+
+
+def test_the_average_has_the_rows_that_all_tables_have() -> None:
+    def table(**figures: float) -> Table:
+        rows = tuple(Row(name, {"bleu": value}, {}, {}) for name, value in figures.items())
+        return Table("t", 2, ("bleu",), rows, ())
+
+    made = average([table(a=10, b=1), table(b=2), table(a=5, b=6)])
+    assert [(row.system, row.figures) for row in made.rows] == [("b", {"bleu": 3.0})]
+    assert made.segments == 6
