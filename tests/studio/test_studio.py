@@ -110,6 +110,36 @@ def test_an_edited_context_changes_the_end_and_can_be_undone(tab: Tab) -> None:
     assert page.locator("#sentence").inner_text() == before
 
 
+def test_an_edit_stays_when_its_context_is_changed_again(tab: Tab, browser: Browser) -> None:
+    tab.grow(DREAM)
+    tab.edit(1, "<NP> <VP> , right ?")
+    after = tab.edit(1, pins={1: "you"})
+    assert after.startswith("you")
+    assert after.endswith(", right?")
+    page = tab.page
+    page.click(tab.card(1))
+    expect(page.locator("#edit .pins input").first).to_have_value("you")
+    page.fill("#edit-forbid", "yesterday")
+    page.click("#grow-on")
+    expect(page.locator(".branch-tab")).to_have_count(4)
+    last = tab.finished()
+    assert last.startswith("you")
+    assert last.endswith(", right?")
+    assert "yesterday" not in last
+    again = Tab(browser.new_context(viewport={"width": 1280, "height": 900}).new_page()).open(page.url)
+    expect(again.page.locator(".branch-tab")).to_have_count(4)
+    assert again.finished() == last
+    again.page.context.close()
+
+
+def test_a_changed_start_stays_when_it_is_changed_again(tab: Tab) -> None:
+    tab.grow(DREAM)
+    tab.edit(-1, "<NP> <VP> , right ?")
+    after = tab.edit(-1, pins={1: "you"})
+    assert after.startswith("you")
+    assert after.endswith(", right?")
+
+
 def test_a_pin_is_obeyed_and_a_word_forbidden(tab: Tab) -> None:
     tab.grow(DREAM)
     page = tab.page

@@ -61,7 +61,7 @@ export class BeamView {
   startRow() {
     const { branch } = this;
     const tokens = this.calls.start();
-    const changed = branch.edit?.level === -1 && branch.edit.context !== null;
+    const changed = branch.start !== undefined;
     const tags = changed ? [tag("edited", "edited by you")] : [];
     const card = h(
       "div",

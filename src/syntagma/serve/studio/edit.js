@@ -36,7 +36,7 @@ export class EditDialog {
     const inherited = spot.branch.edit;
     this.pins = [];
     this.build(inherited);
-    this.drawPins();
+    this.drawPins(node ? node.pins : inherited?.level === -1 ? inherited.pins : []);
     this.dialog.showModal();
     this.field.focus();
     this.field.setSelectionRange(this.field.value.length, this.field.value.length);
@@ -162,12 +162,13 @@ export class EditDialog {
     return h("div", { class: "label-wishes", role: "group", "aria-label": "Labels" }, rows);
   }
 
-  /** Show the context as chips, and a field for each open label. */
-  drawPins() {
+  /** Show the context as chips, and a field for each open label; `given` are the pins that it has already. */
+  drawPins(given = []) {
     const tokens = readContext(this.field.value);
     refill(this.preview, showTokens(tokens));
     const labels = tokens.filter((token) => token.label);
     const old = this.pins.map((input) => input.value);
+    for (const pin of given) old[pin.label - 1] = pin.words;
     this.pins = labels.map((_, at) =>
       h("input", {
         type: "text",

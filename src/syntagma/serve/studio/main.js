@@ -20,11 +20,7 @@ let running = null; // the controller of what grows now
 
 /** The first context of the active branch, as text and as tokens. */
 function startText() {
-  const { branch } = store;
-  for (let at = branch; at; at = store.find(at.parent)) {
-    if (at.edit?.level === -1 && at.edit.context !== null) return at.edit.context;
-  }
-  return store.settings?.start ?? "<T>";
+  return store.branch?.start ?? store.settings?.start ?? "<T>";
 }
 const start = () => readContext(startText());
 

@@ -17,9 +17,9 @@
  * @typedef {{level: number, node: number, context: string|null, pins: {label: number, words: string}[],
  *   require: Wish, forbid: Wish, keep: boolean}} Edit
  *   `level` is an index into the branch's levels, -1 for the start; `context` is null where only wishes were made.
- * @typedef {{id: number, parent: number|null, edit: Edit|null, fixed: number, levels: Level[],
+ * @typedef {{id: number, parent: number|null, edit: Edit|null, start?: string, fixed: number, levels: Level[],
  *   sent?: number[], outputs: Output[], ends: number[], status: "growing"|"done"|"stopped"}} Branch
- *   `fixed`: how many levels are the parent's; `sent`: which nodes of the last of those were grown on;
+ *   `start`: the first context, where the user changed it here or in a branch before; `fixed`: how many levels are the parent's; `sent`: which nodes of the last of those were grown on;
  *   `ends`: for each output the place of its context in the last beam.
  */
 
@@ -75,6 +75,7 @@ export class Store {
     this.remember();
     const parent = this.branch;
     const branch = this.make(parent.id, edit, parent.levels.slice(0, edit.level + 1));
+    branch.start = edit.level < 0 ? (edit.context ?? parent.start) : parent.start;
     const last = branch.levels.at(-1);
     if (last) {
       branch.sent = edit.keep ? last.beam.map((_, place) => place) : [edit.node];
