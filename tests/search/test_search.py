@@ -638,3 +638,27 @@ class TestGrowth:
 
 def test_tokens_as_a_user_writes_them() -> None:
     assert [str(token) for token in read_tokens("<NP> x")] == ["<NP>", "x"]
+
+
+def test_a_fair_scheduler_finishes_ordinary_requests_beside_hard_ones() -> None:
+    generator = random_generator(SUBWORDS)
+
+    def request(text: str, beam: int) -> SearchRequest:
+        return generator.request(0, text, Steering(), generator.defaults.changed({"beam": beam}))
+
+    (alone,) = generator.scheduler(fair=True).run([request(TEXTS[0], 2)])
+    hard, ordinary = [request("apple " * 40, 16) for _ in range(3)], request(TEXTS[0], 2)
+    scheduler = generator.scheduler(fair=True)
+    scheduler.clock = lambda: scheduler.row_steps  # as if every row took the same time
+    scheduler.add(hard)
+    scheduler.step()
+    before = scheduler.row_steps
+    scheduler.add([ordinary])
+    while not (done := scheduler.step()):
+        pass
+    assert done == [ordinary]
+    assert [one.ids for one in ordinary.beam] == [one.ids for one in alone.beam]
+    assert scheduler.row_steps - before <= 2 * alone.row_steps + 64
+    while scheduler.running:
+        scheduler.step()
+    assert all(one.finished for one in hard)

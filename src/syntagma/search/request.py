@@ -88,7 +88,8 @@ class SearchRequest:
         """What decided the order of finished texts, where they are reranked."""
         self.tasks: list[InfillTask] = []
         self.row_steps = 0
-        self.error: TooMuchWork | None = None
+        self.error: SyntagmaError | None = None
+        """Why the search was given up."""
         self.outgrown = False
         """Whether a context was left behind because it has more tokens than the model has positions."""
         self.encoded: Any = None

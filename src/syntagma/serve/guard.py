@@ -50,6 +50,9 @@ class Rules:
     """Further names by which it is known."""
     body: int = 512 * 1024
     seconds: float = 30.0
+    """The time limit of a request."""
+    patience: float = 1.0
+    """How long a request may wait for others; who would wait longer is refused at once."""
 
 
 def is_loopback(host: str) -> bool:

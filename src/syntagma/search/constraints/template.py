@@ -23,6 +23,7 @@ class TemplateConstraint(Constraint):
 
     strict = True
     reserve = 64
+    slow = True
 
     def __init__(self, template: Template, grammar: InfillGrammar) -> None:
         self.grammar = grammar
