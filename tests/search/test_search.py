@@ -23,6 +23,7 @@ from syntagma.network.network import Network
 from syntagma.runtime.base import Mask
 from syntagma.runtime.torch import TorchRuntime
 from syntagma.search import Generator, Output, SearchOptions, Steering
+from syntagma.search.constraints.copy import CopyConstraint
 from syntagma.search.constraints.grammar import END, LABELS, PART, WORDS, BracketState, InfillState, TokenKind
 from syntagma.search.hypothesis import Hypothesis, Infill
 from syntagma.search.request import SearchRequest
@@ -662,3 +663,17 @@ def test_a_fair_scheduler_finishes_ordinary_requests_beside_hard_ones() -> None:
     while scheduler.running:
         scheduler.step()
     assert all(one.finished for one in hard)
+
+
+def test_the_search_says_why_a_hypothesis_was_dropped() -> None:
+    generator = random_generator(SUBWORDS, 2, beam=3)
+    best = next(generator.scheduler().run([generator.request(0, TEXTS[0], Steering(), generator.defaults)])).beam[0]
+    request = generator.request(0, TEXTS[0], Steering(), generator.defaults.changed({"forbid_copy": True}))
+    (copies,) = [one for one in request.constraints if isinstance(one, CopyConstraint)]
+    copies._known[best.ids] = True
+    found: dict[Hypothesis, str] = {}
+    request.on_level = lambda now: found.update(now.reasons)
+    list(generator.scheduler().run([request]))
+    assert {one.ids for one, reason in found.items() if reason == "copies the source"} == {best.ids}
+    assert set(found.values()) <= {"copies the source", "outscored", "the same as a better one"}
+    assert best.ids not in {one.ids for one in request.beam}

@@ -75,9 +75,59 @@ def test_pointing_at_a_label_shows_what_it_became_and_what_lost(tab: Tab) -> Non
     assert inspector.locator(".stayed .became").first.inner_text().startswith("had")
     assert page.locator(f"{tab.card(2)} .lit").first.inner_text() == "had"
     page.hover(f"{tab.card(1, 1)} [data-label='1']")
-    expect(inspector.locator(".gone .figure").first).to_contain_text("lost by")
+    expect(inspector.locator(".gone .why").first).to_contain_text("behind")
     page.hover(tab.card(2))
     expect(inspector.locator(".losers .figure").first).to_contain_text("behind")
+
+
+def test_the_figure_that_decided_is_shown_and_why_others_vanished(tab: Tab) -> None:
+    page = tab.page
+
+    def ask_for_order(route: Route) -> None:
+        """Reranked, and one of what was lost was a copy."""
+        answer = route.fetch(post_data={**route.request.post_data_json, "rerank": "joint"}).text()
+        route.fulfill(
+            content_type="text/event-stream", body=answer.replace('"reason": "outscored"', '"reason": "copies it"', 1)
+        )
+
+    page.route("**/v1/stream", ask_for_order)
+    tab.grow(DREAM)
+    figures = [float(one.replace("\u2212", "-")) for one in page.locator("#outputs .figure").all_inner_texts()]
+    assert figures == sorted(figures, reverse=True)
+    expect(page.locator("#status")).to_contain_text("joint reranker")
+    expect(page.locator("#order")).to_contain_text("by the reranker")
+    reasons = page.locator(".lost .behind").all_text_contents()
+    assert "copies it" in reasons
+    assert any(reason.endswith(" behind") for reason in reasons)
+    page.click("#open-help")
+    expect(page.locator("#help")).to_contain_text("copies the source")
+    page.click("#help button")
+    expect(page.locator("#help")).to_be_hidden()
+
+
+def test_the_explanation_opens_in_a_tab_with_its_styles(tab: Tab) -> None:
+    tab.grow(DREAM)
+    with tab.page.expect_popup() as opened:
+        tab.page.click("#explain")
+    why = opened.value
+    expect(why.locator("h1")).to_have_text("i had a dream about you yesterday")
+    anchors = "e => getComputedStyle(e).textAnchor"
+    assert why.eval_on_selector(".tree text", anchors) == "middle"
+    assert why.eval_on_selector(".beam text", anchors) == "start"
+    crossings = why.evaluate(
+        """() => {
+          const texts = [...document.querySelectorAll('.beam text')].map(e => e.getBBox());
+          const hit = (p, b) => p.x > b.x && p.x < b.x + b.width && p.y > b.y && p.y < b.y + b.height;
+          return [...document.querySelectorAll('.beam path')].filter(path => {
+            const length = path.getTotalLength();
+            for (let at = 0; at <= length; at += 2)
+              if (texts.some(box => hit(path.getPointAtLength(at), box))) return true;
+            return false;
+          }).length;
+        }"""
+    )
+    assert crossings == 0
+    why.close()
 
 
 def test_another_output_of_the_beam_can_be_chosen(tab: Tab) -> None:

@@ -245,6 +245,8 @@ class HypothesisInfo(BaseModel):
     score: float
     tree: str | None
     levels: list[str]
+    rank_score: float | None = Field(None, description="What decided its place, where outputs were reranked.")
+    note: str | None = Field(None, description="What the user should know of it.")
     trace: list[TraceInfo]
 
 
@@ -310,6 +312,7 @@ class NodeInfo(BaseModel):
     edited: bool
     rewarded: bool
     winner: bool
+    reason: str | None = Field(None, description="Why it was dropped, if it was.")
     infill_score: float
     parts: list[PartInfo]
 

@@ -162,7 +162,7 @@ class Service:
             done = await self._searched(growing.served, growing.request)
             ticket.done = DESCRIBED * done.row_steps
             describer = Describer(growing)
-            return await growing.served.desk.do(describer.level, Beam(done.beam, done.dropped))
+            return await growing.served.desk.do(describer.level, Beam.of(done))
 
     async def stream(self, request: GrowRequest) -> AsyncIterator[tuple[str, Any]]:
         """The events of a growth; the first has come before this returns, so that it can be refused."""
@@ -205,7 +205,8 @@ class Service:
                     yield "level", await served.desk.do(describer.level, beam)
             done = self._check(served, task.result()[0])
             ends = describer.ends(done.beam)
-            yield "done", {"outputs": describer.outputs(done.beam), "winners": winners(seen, ends)}
+            outputs = describer.outputs(Beam.of(done), done.note)
+            yield "done", {"outputs": outputs, "winners": winners(seen, ends), "rerank": done.options.rerank}
         except SyntagmaError as error:
             yield "error", {"error": sentence_of(error)}
         except SearchFailed:

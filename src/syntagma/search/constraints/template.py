@@ -21,6 +21,7 @@ Matcher = Callable[[Sequence[int], int], bool]
 class TemplateConstraint(Constraint):
     """The shape of a template, guaranteed from `<T>` down; a context that the user wrote grows freely."""
 
+    reason = "has another shape than the template"
     strict = True
     reserve = 64
     slow = True

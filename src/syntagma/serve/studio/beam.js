@@ -7,6 +7,7 @@
 
 import { partMarks, showTokens, spoken } from "./context.js";
 import { h, number, refill } from "./dom.js";
+import { why } from "./inspect.js";
 import { drawLines } from "./lines.js";
 import { markedWay, parentOf } from "./state.js";
 
@@ -151,7 +152,7 @@ export class BeamView {
           { class: "context", dir: "auto" },
           showTokens(node.tokens.map((token) => ({ ...token, new: false }))),
         ),
-        h("span", { class: "behind" }, `${number(best - node.score)} behind`),
+        h("span", { class: "behind" }, why(node, best)),
       ),
     );
     const summary = h(

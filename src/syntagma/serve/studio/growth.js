@@ -58,6 +58,7 @@ export async function growBranch(settings, branch, calls, signal) {
     try {
       const done = await stream(nextRequest(settings, branch), take, signal);
       branch.outputs = done.outputs;
+      branch.rerank = done.rerank;
       branch.ends = ends(branch, done);
       branch.status = "done";
       return;

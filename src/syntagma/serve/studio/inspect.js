@@ -63,7 +63,7 @@ function becoming(labels, next, mine, pointed) {
         .filter(({ part }) => !seen.has(part.became))
         .slice(0, MOST);
       const gone = others.map(({ part, node }) =>
-        pair(labels[at], part.became, `lost by ${number(best - node.score)}`, "gone"),
+        pair(labels[at], part.became, number(part.score), "gone", why(node, best)),
       );
       return h("ul", { class: "pairs" }, rows, gone);
     }),
@@ -95,18 +95,24 @@ function losers({ beam, lost }) {
           { class: "context", dir: "auto" },
           showTokens(node.tokens.map((token) => ({ ...token, new: false }))),
         ),
-        h("span", { class: "figure" }, `${number(best - node.score)} behind`),
+        h("span", { class: "figure" }, why(node, best)),
       ),
     );
   return section("Lost at this depth", h("ul", { class: "losers" }, rows));
 }
 
-function pair(label, became, figure, kind = "") {
+/** Why a context left the beam: what refused it, or how far it was behind. */
+export function why(node, best) {
+  if (node.reason && node.reason !== "outscored") return node.reason;
+  return best > node.score ? `${number(best - node.score)} behind` : "outscored";
+}
+
+function pair(label, became, figure, kind = "", note = "") {
   return h(
     "li",
     { class: kind },
     chip(label),
-    h("span", { class: "became", dir: "auto" }, showText(became)),
+    h("span", { class: "became", dir: "auto" }, showText(became), note && h("span", { class: "why" }, note)),
     h("span", { class: "figure" }, figure),
   );
 }

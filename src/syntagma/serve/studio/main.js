@@ -34,7 +34,7 @@ const beam = new BeamView(byId("beam"), {
   look: (spot, label) =>
     spot ? inspect(byId("inspector"), spot, label, start()) : byId("inspector").replaceChildren(...hint),
 });
-const result = new ResultView({ start });
+const result = new ResultView({ start, fail });
 
 /* -- telling */
 
@@ -213,6 +213,7 @@ byId("open-history").addEventListener("click", () =>
     window.location.hash = link;
   }),
 );
+byId("open-help").addEventListener("click", () => byId("help").showModal());
 window.addEventListener("hashchange", () => replay(window.location.hash));
 
 /* -- beginning */

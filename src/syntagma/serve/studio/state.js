@@ -7,18 +7,18 @@
  * @typedef {{text: string, label: boolean, new: boolean}} Token
  * @typedef {{label: string, became: string, score: number}} Part
  * @typedef {{state: string, context: string, tokens: Token[], score: number, depth: number, parent: number|null,
- *   finished: boolean, edited: boolean, rewarded: boolean, infill_score: number, parts: Part[],
+ *   finished: boolean, edited: boolean, rewarded: boolean, reason: string|null, infill_score: number, parts: Part[],
  *   was?: string, pins?: {label: number, words: string}[]}} BeamNode
  *   `was` and `pins`: what the user changed here, and what it was before.
  * @typedef {{depth: number, beam: BeamNode[], lost: BeamNode[], sent?: number[]}} Level
  *   `sent`: at the first level after an edit, the branch's `sent`, in which parents count.
- * @typedef {{text: string, score: number, tree: string|null, levels: string[], trace: object[]}} Output
+ * @typedef {{text: string, score: number, rank_score: number|null, note: string|null, tree: string|null, levels: string[], trace: object[]}} Output
  * @typedef {{words: string[], labels: string[]}} Wish
  * @typedef {{level: number, node: number, context: string|null, pins: {label: number, words: string}[],
  *   require: Wish, forbid: Wish, keep: boolean}} Edit
  *   `level` is an index into the branch's levels, -1 for the start; `context` is null where only wishes were made.
  * @typedef {{id: number, parent: number|null, edit: Edit|null, start?: string, fixed: number, levels: Level[],
- *   sent?: number[], outputs: Output[], ends: number[], status: "growing"|"done"|"stopped"}} Branch
+ *   sent?: number[], rerank?: string, outputs: Output[], ends: number[], status: "growing"|"done"|"stopped"}} Branch
  *   `start`: the first context, where the user changed it here or in a branch before; `fixed`: how many levels are the parent's; `sent`: which nodes of the last of those were grown on;
  *   `ends`: for each output the place of its context in the last beam.
  */
