@@ -66,6 +66,60 @@ def test_of_several_sentences_one_grows_at_a_time(tab: Tab) -> None:
     expect(page.locator("#sentences")).to_be_hidden()
 
 
+def test_no_text_is_cut_and_none_is_ignored_in_silence(tab: Tab) -> None:
+    page = tab.page
+    long = "Word " * 100 + "end."
+    page.fill("#text", f"{DREAM}. {long}")
+    assert page.input_value("#text") == f"{DREAM}. {long}"
+    expect(page.locator("#count")).to_have_text("550 characters; a sentence may have 400")
+    page.click("#grow")
+    expect(page.locator("#notice")).to_contain_text("has 504 characters and may have 400")
+    sentences = [f"I had a dream {n} days ago and it was about you." for n in range(9)]
+    tab.grow(" ".join(sentences))
+    expect(page.locator("#sentences button")).to_have_text(sentences)
+    assert len(" ".join(sentences)) > 400
+    page.fill("#text", "  ")
+    page.click("#grow")
+    expect(page.locator("#notice")).to_contain_text("no text yet")
+    page.evaluate("location.hash = 's=broken'")
+    expect(page.locator("#notice")).to_contain_text("link cannot be read")
+
+
+def test_the_texts_alone_have_what_changed_marked(tab: Tab) -> None:
+    best = tab.grow(DREAM)
+    page = tab.page
+    page.click("#view-texts")
+    expect(page.locator("#beam-section")).to_be_hidden()
+    texts = page.locator("#glance li .sentence")
+    assert 2 <= texts.count() <= 5
+    expect(texts.first).to_have_text(best)
+    assert page.locator("#glance li").first.locator("mark").all_inner_texts() == ["yesterday"]
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.locator("#glance button", has_text="Copy").nth(1).click()
+    other = texts.nth(1).inner_text()
+    assert page.evaluate("navigator.clipboard.readText()") == other
+    page.locator("#glance button", has_text="How it grew").nth(1).click()
+    expect(page.locator("#sentence")).to_have_text(other)
+    expect(page.locator("#beam-section")).to_be_visible()
+
+
+def test_the_page_says_what_the_model_does_and_which_script_it_reads(tab: Tab) -> None:
+    page = tab.page
+    expect(page.locator("#purpose")).to_have_text("Says a sentence in other words")
+    told = page.evaluate(
+        """async () => {
+          const { misfit, purposeOf, samplesOf } = await import('./studio/purpose.js');
+          const [en, zh] = [{ name: 'paraphrase-en' }, { name: 'translate-zh-en' }];
+          return [purposeOf(en), purposeOf(zh), samplesOf(zh)[0], misfit(en, 'هذه جملة'), misfit(en, 'café, 2'),
+            misfit(zh, 'hello')];
+        }"""
+    )
+    assert told[:3] == ["Paraphrases English", "Chinese to English", "他好像犯了一个错误。"]
+    assert "reads English" in told[3]
+    assert told[4] is None
+    assert "reads Chinese" in told[5]
+
+
 def test_pointing_at_a_label_shows_what_it_became_and_what_lost(tab: Tab) -> None:
     tab.grow(DREAM)
     page = tab.page

@@ -12,13 +12,15 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_vali
 
 from syntagma.search.options import ALIASES, renamed
 
-TEXT, TEXTS, PARSED = 400, 32, 64
+TEXT, LONG_TEXT, TEXTS, PARSED = 400, 20_000, 32, 64
 BEAM, NBEST, DEPTH, WISHES, PINS = 16, 16, 32, 16, 64
 CONTEXT, STATE, WORD = 2_000, 40_000, 80
 EXAMPLE = "It seems like he has made a mistake."
 
 Text = Annotated[str, StringConstraints(min_length=1, max_length=TEXT, pattern=r"\S")]
 """A text with at least one visible character."""
+LongText = Annotated[str, StringConstraints(min_length=1, max_length=LONG_TEXT, pattern=r"\S")]
+"""A text of several sentences."""
 Word = Annotated[str, StringConstraints(min_length=1, max_length=WORD, pattern=r"\S")]
 Context = Annotated[str, StringConstraints(min_length=1, max_length=CONTEXT, pattern=r"\S")]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=128)]
@@ -129,7 +131,7 @@ class SentencesRequest(Request):
     """A text whose sentences are wanted."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"text": "He nods. Does he know?"}]})
-    text: Text
+    text: LongText
 
 
 class Entry(Request):

@@ -7,6 +7,7 @@ import { readContext, spoken } from "./context.js";
 import { announce, byId, copy, h, refill } from "./dom.js";
 import { EditDialog } from "./edit.js";
 import { Form } from "./form.js";
+import { drawGlance, lastView, showView } from "./glance.js";
 import { growBranch } from "./growth.js";
 import { remember, showHistory } from "./history.js";
 import { inspect } from "./inspect.js";
@@ -110,7 +111,12 @@ async function run(branch) {
 
 async function grow() {
   const settings = form.read();
-  return growSentence(settings, await form.sentencesOf(settings.text), 0);
+  try {
+    return await growSentence(settings, await form.sentencesOf(settings.text), 0);
+  } catch (error) {
+    fail(error);
+    return false;
+  }
 }
 
 /** Grow one of the sentences of a text. */
@@ -140,7 +146,10 @@ function keep() {
 /** Grow again what a link describes. */
 async function replay(fragment) {
   const wanted = fromFragment(fragment);
-  if (!wanted) return;
+  if (!wanted) {
+    if (/^#?s=/u.test(fragment)) notice("This link cannot be read: it was cut short, or made by another version.");
+    return;
+  }
   form.write(wanted.settings);
   if (!(await run(store.begin(wanted.settings)))) return;
   for (const { at, ...change } of wanted.edits) {
@@ -179,6 +188,7 @@ store.watch(() => {
   byId("beam-section").hidden = !there;
   beam.draw(store);
   result.draw(store);
+  drawGlance(store);
   drawBranches(store);
   byId("undo").disabled = !store.past.length || running !== null;
   byId("redo").disabled = !store.future.length || running !== null;
@@ -213,6 +223,8 @@ byId("open-history").addEventListener("click", () =>
     window.location.hash = link;
   }),
 );
+for (const view of ["texts", "growth"]) byId(`view-${view}`).addEventListener("click", () => showView(view));
+showView(lastView());
 byId("open-help").addEventListener("click", () => byId("help").showModal());
 window.addEventListener("hashchange", () => replay(window.location.hash));
 

@@ -3,7 +3,7 @@
 import { explain } from "./api.js";
 import { growingTree, readTree } from "./brackets.js";
 import { showTokens } from "./context.js";
-import { byId, copy, h, number, refill } from "./dom.js";
+import { byId, copier, h, number, refill } from "./dom.js";
 import { markedWay, nameOf } from "./state.js";
 import { drawTree, treeFile } from "./tree.js";
 
@@ -105,16 +105,4 @@ function explainer(settings, fail) {
     }
   };
   return h("button", { type: "button", id: "explain", onclick: open }, "Explain ↗");
-}
-
-function copier(name, text) {
-  const button = h("button", { type: "button" }, name);
-  button.addEventListener("click", async () => {
-    await copy(text());
-    button.textContent = "copied";
-    setTimeout(() => {
-      button.textContent = name;
-    }, 1200);
-  });
-  return button;
 }
