@@ -131,7 +131,7 @@ def test_pointing_at_a_label_shows_what_it_became_and_what_lost(tab: Tab) -> Non
     page.hover(f"{tab.card(1, 1)} [data-label='1']")
     expect(inspector.locator(".gone .why").first).to_contain_text("behind")
     page.hover(tab.card(2))
-    expect(inspector.locator(".losers .figure").first).to_contain_text("behind")
+    expect(inspector.locator(".losers .behind").first).to_contain_text("behind")
 
 
 def test_the_figure_that_decided_is_shown_and_why_others_vanished(tab: Tab) -> None:
@@ -182,6 +182,26 @@ def test_the_explanation_opens_in_a_tab_with_its_styles(tab: Tab) -> None:
     )
     assert crossings == 0
     why.close()
+
+
+def test_what_lost_can_be_grown_on_from(tab: Tab, browser: Browser) -> None:
+    best = tab.grow(DREAM)
+    page = tab.page
+    page.hover(tab.card(2))
+    lost = page.locator("#inspector .loser").first
+    context = lost.locator(".context").inner_text()
+    lost.click()
+    expect(page.locator("#edit-title")).to_contain_text("depth 4")
+    page.click("#grow-on")
+    expect(page.locator(".branch-tab")).to_have_count(2)
+    other = tab.finished()
+    assert other != best
+    grown = page.locator('.card.on-way[data-level="2"] .context')
+    expect(grown).to_have_text(context)
+    again = Tab(browser.new_context(viewport={"width": 1280, "height": 900}).new_page()).open(page.url)
+    expect(again.page.locator(".branch-tab")).to_have_count(2)
+    assert again.finished() == other
+    again.page.context.close()
 
 
 def test_another_output_of_the_beam_can_be_chosen(tab: Tab) -> None:

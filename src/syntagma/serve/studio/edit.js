@@ -29,7 +29,8 @@ export class EditDialog {
 
   /** Open for a context of the active branch. @param {import("./beam.js").Spot} spot */
   open(spot) {
-    const node = spot.branch.levels[spot.level]?.beam[spot.place];
+    const shown = spot.branch.levels[spot.level];
+    const node = spot.lost ? shown.lost[spot.place] : shown?.beam[spot.place];
     this.spot = spot;
     this.node = node;
     this.original = node ? node.context : this.calls.startText();
@@ -83,7 +84,7 @@ export class EditDialog {
       h("div", { class: "inspection" }),
     );
     inspect(details.lastChild, spot, null, this.calls.start());
-    const beamWidth = node ? spot.branch.levels[spot.level].beam.length : 1;
+    const beamWidth = node ? spot.branch.levels[spot.level].beam.length + Number(spot.lost ?? false) : 1;
     this.form = h(
       "form",
       { method: "dialog", onsubmit: (event) => this.submit(event) },
@@ -210,6 +211,7 @@ export class EditDialog {
       require: { words: list(this.require.value), labels: chosen("require") },
       forbid: { words: list(this.forbid.value), labels: chosen("forbid") },
       keep: this.keep.checked,
+      ...(this.spot.lost && { lost: true }),
     };
     this.dialog.close();
     this.calls.grow(edit);

@@ -33,7 +33,9 @@ const beam = new BeamView(byId("beam"), {
   start,
   open: (spot) => edit.open(spot),
   look: (spot, label) =>
-    spot ? inspect(byId("inspector"), spot, label, start()) : byId("inspector").replaceChildren(...hint),
+    spot
+      ? inspect(byId("inspector"), spot, label, start(), (other) => edit.open(other))
+      : byId("inspector").replaceChildren(...hint),
 });
 const result = new ResultView({ start, fail });
 
@@ -172,9 +174,10 @@ async function replay(fragment) {
 }
 
 /** Where the context that an edit changed stands now. */
-function placeOf(parent, { level, node, from }) {
+function placeOf(parent, { level, node, from, lost }) {
   if (!parent || level < 0) return parent ? 0 : null;
-  const contexts = parent.levels[level]?.beam.map((one) => one.context) ?? [];
+  const shown = parent.levels[level];
+  const contexts = (lost ? shown?.lost : shown?.beam)?.map((one) => one.context) ?? [];
   if (contexts[node] === from) return node;
   const found = contexts.indexOf(from);
   return found >= 0 ? found : null;

@@ -15,8 +15,9 @@
  * @typedef {{text: string, score: number, rank_score: number|null, note: string|null, tree: string|null, levels: string[], trace: object[]}} Output
  * @typedef {{words: string[], labels: string[]}} Wish
  * @typedef {{level: number, node: number, context: string|null, pins: {label: number, words: string}[],
- *   require: Wish, forbid: Wish, keep: boolean}} Edit
- *   `level` is an index into the branch's levels, -1 for the start; `context` is null where only wishes were made.
+ *   require: Wish, forbid: Wish, keep: boolean, lost?: boolean}} Edit
+ *   `level` is an index into the branch's levels, -1 for the start; `context` is null where only wishes were made;
+ *   `lost`: the node is one of what lost at that level, and is taken into the beam.
  * @typedef {{id: number, parent: number|null, edit: Edit|null, start?: string, fixed: number, levels: Level[],
  *   sent?: number[], rerank?: string, outputs: Output[], ends: number[], status: "growing"|"done"|"stopped"}} Branch
  *   `start`: the first context, where the user changed it here or in a branch before; `fixed`: how many levels are the parent's; `sent`: which nodes of the last of those were grown on;
@@ -78,10 +79,14 @@ export class Store {
     branch.start = edit.level < 0 ? (edit.context ?? parent.start) : parent.start;
     const last = branch.levels.at(-1);
     if (last) {
-      branch.sent = edit.keep ? last.beam.map((_, place) => place) : [edit.node];
+      const taken = edit.lost ? last.lost[edit.node] : last.beam[edit.node];
+      const beam = edit.lost ? [...last.beam, taken] : last.beam;
+      const place = edit.lost ? last.beam.length : edit.node;
+      branch.sent = edit.keep ? beam.map((_, at) => at) : [place];
       branch.levels[branch.fixed - 1] = {
         ...last,
-        beam: last.beam.with(edit.node, edited(last.beam[edit.node], edit)),
+        beam: beam.with(place, edited(taken, edit)),
+        lost: last.lost.filter((one) => one !== taken),
       };
     }
     this.view = { branches: [...this.view.branches, branch], active: branch.id, beside: null, chosen: 0 };
