@@ -23,6 +23,7 @@ from syntagma.network.network import Network
 from syntagma.runtime.base import Mask
 from syntagma.runtime.torch import TorchRuntime
 from syntagma.search import Generator, Output, SearchOptions, Steering
+from syntagma.search.constraints.copy import CopyConstraint
 from syntagma.search.constraints.grammar import END, LABELS, PART, WORDS, BracketState, InfillState, TokenKind
 from syntagma.search.hypothesis import Hypothesis, Infill
 from syntagma.search.request import SearchRequest
@@ -638,3 +639,41 @@ class TestGrowth:
 
 def test_tokens_as_a_user_writes_them() -> None:
     assert [str(token) for token in read_tokens("<NP> x")] == ["<NP>", "x"]
+
+
+def test_a_fair_scheduler_finishes_ordinary_requests_beside_hard_ones() -> None:
+    generator = random_generator(SUBWORDS)
+
+    def request(text: str, beam: int) -> SearchRequest:
+        return generator.request(0, text, Steering(), generator.defaults.changed({"beam": beam}))
+
+    (alone,) = generator.scheduler(fair=True).run([request(TEXTS[0], 2)])
+    hard, ordinary = [request("apple " * 40, 16) for _ in range(3)], request(TEXTS[0], 2)
+    scheduler = generator.scheduler(fair=True)
+    scheduler.clock = lambda: scheduler.row_steps  # as if every row took the same time
+    scheduler.add(hard)
+    scheduler.step()
+    before = scheduler.row_steps
+    scheduler.add([ordinary])
+    while not (done := scheduler.step()):
+        pass
+    assert done == [ordinary]
+    assert [one.ids for one in ordinary.beam] == [one.ids for one in alone.beam]
+    assert scheduler.row_steps - before <= 2 * alone.row_steps + 64
+    while scheduler.running:
+        scheduler.step()
+    assert all(one.finished for one in hard)
+
+
+def test_the_search_says_why_a_hypothesis_was_dropped() -> None:
+    generator = random_generator(SUBWORDS, 2, beam=3)
+    best = next(generator.scheduler().run([generator.request(0, TEXTS[0], Steering(), generator.defaults)])).beam[0]
+    request = generator.request(0, TEXTS[0], Steering(), generator.defaults.changed({"forbid_copy": True}))
+    (copies,) = [one for one in request.constraints if isinstance(one, CopyConstraint)]
+    copies._known[best.ids] = True
+    found: dict[Hypothesis, str] = {}
+    request.on_level = lambda now: found.update(now.reasons)
+    list(generator.scheduler().run([request]))
+    assert {one.ids for one, reason in found.items() if reason == "copies the source"} == {best.ids}
+    assert set(found.values()) <= {"copies the source", "outscored", "the same as a better one"}
+    assert best.ids not in {one.ids for one in request.beam}

@@ -100,21 +100,19 @@ def test_a_full_queue_refuses_at_once_and_a_stop_finishes_what_was_begun() -> No
     asyncio.run(ask())
 
 
-def test_who_would_wait_too_long_is_refused_at_once() -> None:
+def test_one_call_leaves_places_for_others() -> None:
     async def ask() -> None:
-        worker = Worker(GENERATOR, batch=1, seconds=10)
+        worker = Worker(GENERATOR, batch=4)
         gate = gated(worker)
         worker.start()
-        worker.pace = 6.0
-        tasks = []
-        for waiting in range(3):
-            tasks.append(asyncio.create_task(worker.search([request(TEXTS[0])])))
-            await until(lambda waiting=waiting: worker.alive + worker.waiting == waiting + 1)  # type: ignore[misc]
-        with pytest.raises(Busy):
-            await worker.search([request(TEXTS[1])])
+        many = asyncio.create_task(worker.search([request(text) for text in SOURCES]))
+        await until(lambda: worker.alive == 2)
+        other = asyncio.create_task(worker.search([request(TEXTS[0])]))
+        await until(lambda: worker.waiting == len(SOURCES) - 1)
         gate.set()
-        await asyncio.gather(*tasks)
-        assert worker.pace < 6.0
+        await other
+        assert worker.waiting
+        await many
         worker.stop()
 
     asyncio.run(ask())

@@ -66,6 +66,60 @@ def test_of_several_sentences_one_grows_at_a_time(tab: Tab) -> None:
     expect(page.locator("#sentences")).to_be_hidden()
 
 
+def test_no_text_is_cut_and_none_is_ignored_in_silence(tab: Tab) -> None:
+    page = tab.page
+    long = "Word " * 100 + "end."
+    page.fill("#text", f"{DREAM}. {long}")
+    assert page.input_value("#text") == f"{DREAM}. {long}"
+    expect(page.locator("#count")).to_have_text("550 characters; a sentence may have 400")
+    page.click("#grow")
+    expect(page.locator("#notice")).to_contain_text("has 504 characters and may have 400")
+    sentences = [f"I had a dream {n} days ago and it was about you." for n in range(9)]
+    tab.grow(" ".join(sentences))
+    expect(page.locator("#sentences button")).to_have_text(sentences)
+    assert len(" ".join(sentences)) > 400
+    page.fill("#text", "  ")
+    page.click("#grow")
+    expect(page.locator("#notice")).to_contain_text("no text yet")
+    page.evaluate("location.hash = 's=broken'")
+    expect(page.locator("#notice")).to_contain_text("link cannot be read")
+
+
+def test_the_texts_alone_have_what_changed_marked(tab: Tab) -> None:
+    best = tab.grow(DREAM)
+    page = tab.page
+    page.click("#view-texts")
+    expect(page.locator("#beam-section")).to_be_hidden()
+    texts = page.locator("#glance li .sentence")
+    assert 2 <= texts.count() <= 5
+    expect(texts.first).to_have_text(best)
+    assert page.locator("#glance li").first.locator("mark").all_inner_texts() == ["yesterday"]
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.locator("#glance button", has_text="Copy").nth(1).click()
+    other = texts.nth(1).inner_text()
+    assert page.evaluate("navigator.clipboard.readText()") == other
+    page.locator("#glance button", has_text="How it grew").nth(1).click()
+    expect(page.locator("#sentence")).to_have_text(other)
+    expect(page.locator("#beam-section")).to_be_visible()
+
+
+def test_the_page_says_what_the_model_does_and_which_script_it_reads(tab: Tab) -> None:
+    page = tab.page
+    expect(page.locator("#purpose")).to_have_text("Says a sentence in other words")
+    told = page.evaluate(
+        """async () => {
+          const { misfit, purposeOf, samplesOf } = await import('./studio/purpose.js');
+          const [en, zh] = [{ name: 'paraphrase-en' }, { name: 'translate-zh-en' }];
+          return [purposeOf(en), purposeOf(zh), samplesOf(zh)[0], misfit(en, 'هذه جملة'), misfit(en, 'café, 2'),
+            misfit(zh, 'hello')];
+        }"""
+    )
+    assert told[:3] == ["Paraphrases English", "Chinese to English", "他好像犯了一个错误。"]
+    assert "reads English" in told[3]
+    assert told[4] is None
+    assert "reads Chinese" in told[5]
+
+
 def test_pointing_at_a_label_shows_what_it_became_and_what_lost(tab: Tab) -> None:
     tab.grow(DREAM)
     page = tab.page
@@ -75,9 +129,79 @@ def test_pointing_at_a_label_shows_what_it_became_and_what_lost(tab: Tab) -> Non
     assert inspector.locator(".stayed .became").first.inner_text().startswith("had")
     assert page.locator(f"{tab.card(2)} .lit").first.inner_text() == "had"
     page.hover(f"{tab.card(1, 1)} [data-label='1']")
-    expect(inspector.locator(".gone .figure").first).to_contain_text("lost by")
+    expect(inspector.locator(".gone .why").first).to_contain_text("behind")
     page.hover(tab.card(2))
-    expect(inspector.locator(".losers .figure").first).to_contain_text("behind")
+    expect(inspector.locator(".losers .behind").first).to_contain_text("behind")
+
+
+def test_the_figure_that_decided_is_shown_and_why_others_vanished(tab: Tab) -> None:
+    page = tab.page
+
+    def ask_for_order(route: Route) -> None:
+        """Reranked, and one of what was lost was a copy."""
+        answer = route.fetch(post_data={**route.request.post_data_json, "rerank": "joint"}).text()
+        route.fulfill(
+            content_type="text/event-stream", body=answer.replace('"reason": "outscored"', '"reason": "copies it"', 1)
+        )
+
+    page.route("**/v1/stream", ask_for_order)
+    tab.grow(DREAM)
+    figures = [float(one.replace("\u2212", "-")) for one in page.locator("#outputs .figure").all_inner_texts()]
+    assert figures == sorted(figures, reverse=True)
+    expect(page.locator("#status")).to_contain_text("joint reranker")
+    expect(page.locator("#order")).to_contain_text("by the reranker")
+    reasons = page.locator(".lost .behind").all_text_contents()
+    assert "copies it" in reasons
+    assert any(reason.endswith(" behind") for reason in reasons)
+    page.click("#open-help")
+    expect(page.locator("#help")).to_contain_text("copies the source")
+    page.click("#help button")
+    expect(page.locator("#help")).to_be_hidden()
+
+
+def test_the_explanation_opens_in_a_tab_with_its_styles(tab: Tab) -> None:
+    tab.grow(DREAM)
+    with tab.page.expect_popup() as opened:
+        tab.page.click("#explain")
+    why = opened.value
+    expect(why.locator("h1")).to_have_text("i had a dream about you yesterday")
+    anchors = "e => getComputedStyle(e).textAnchor"
+    assert why.eval_on_selector(".tree text", anchors) == "middle"
+    assert why.eval_on_selector(".beam text", anchors) == "start"
+    crossings = why.evaluate(
+        """() => {
+          const texts = [...document.querySelectorAll('.beam text')].map(e => e.getBBox());
+          const hit = (p, b) => p.x > b.x && p.x < b.x + b.width && p.y > b.y && p.y < b.y + b.height;
+          return [...document.querySelectorAll('.beam path')].filter(path => {
+            const length = path.getTotalLength();
+            for (let at = 0; at <= length; at += 2)
+              if (texts.some(box => hit(path.getPointAtLength(at), box))) return true;
+            return false;
+          }).length;
+        }"""
+    )
+    assert crossings == 0
+    why.close()
+
+
+def test_what_lost_can_be_grown_on_from(tab: Tab, browser: Browser) -> None:
+    best = tab.grow(DREAM)
+    page = tab.page
+    page.hover(tab.card(2))
+    lost = page.locator("#inspector .loser").first
+    context = lost.locator(".context").inner_text()
+    lost.click()
+    expect(page.locator("#edit-title")).to_contain_text("depth 4")
+    page.click("#grow-on")
+    expect(page.locator(".branch-tab")).to_have_count(2)
+    other = tab.finished()
+    assert other != best
+    grown = page.locator('.card.on-way[data-level="2"] .context')
+    expect(grown).to_have_text(context)
+    again = Tab(browser.new_context(viewport={"width": 1280, "height": 900}).new_page()).open(page.url)
+    expect(again.page.locator(".branch-tab")).to_have_count(2)
+    assert again.finished() == other
+    again.page.context.close()
 
 
 def test_another_output_of_the_beam_can_be_chosen(tab: Tab) -> None:
@@ -108,6 +232,36 @@ def test_an_edited_context_changes_the_end_and_can_be_undone(tab: Tab) -> None:
     assert page.locator("#sentence").inner_text() == after
     page.locator(".branch-tab").first.click()  # the earlier branch has stayed
     assert page.locator("#sentence").inner_text() == before
+
+
+def test_an_edit_stays_when_its_context_is_changed_again(tab: Tab, browser: Browser) -> None:
+    tab.grow(DREAM)
+    tab.edit(1, "<NP> <VP> , right ?")
+    after = tab.edit(1, pins={1: "you"})
+    assert after.startswith("you")
+    assert after.endswith(", right?")
+    page = tab.page
+    page.click(tab.card(1))
+    expect(page.locator("#edit .pins input").first).to_have_value("you")
+    page.fill("#edit-forbid", "yesterday")
+    page.click("#grow-on")
+    expect(page.locator(".branch-tab")).to_have_count(4)
+    last = tab.finished()
+    assert last.startswith("you")
+    assert last.endswith(", right?")
+    assert "yesterday" not in last
+    again = Tab(browser.new_context(viewport={"width": 1280, "height": 900}).new_page()).open(page.url)
+    expect(again.page.locator(".branch-tab")).to_have_count(4)
+    assert again.finished() == last
+    again.page.context.close()
+
+
+def test_a_changed_start_stays_when_it_is_changed_again(tab: Tab) -> None:
+    tab.grow(DREAM)
+    tab.edit(-1, "<NP> <VP> , right ?")
+    after = tab.edit(-1, pins={1: "you"})
+    assert after.startswith("you")
+    assert after.endswith(", right?")
 
 
 def test_a_pin_is_obeyed_and_a_word_forbidden(tab: Tab) -> None:

@@ -34,6 +34,9 @@ def serve(
     batch_size: Annotated[int, typer.Option(min=1, help="Texts searched at once.")] = 32,
     queue: Annotated[int, typer.Option(min=1, help="Texts that may wait; beyond, 503 is answered.")] = 128,
     seconds: Annotated[float, typer.Option(help="The time limit of a request.")] = 30.0,
+    patience: Annotated[
+        float, typer.Option(help="Seconds a request may wait for others; who would wait longer gets 503 at once.")
+    ] = 1.0,
     threads: Annotated[
         int | None, typer.Option(min=1, help="CPU threads of a model.", show_default="one for small models")
     ] = None,
@@ -63,6 +66,7 @@ def serve(
             batch=batch_size,
             queue=queue,
             seconds=seconds,
+            patience=patience,
             threads=threads,
         )
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from html import escape
+from math import exp
 from typing import Any
 
 from syntagma.errors import ConfigError
@@ -18,9 +19,10 @@ from syntagma.search.generator import Generator, Steering
 from syntagma.search.growth import BeamEntry, PartEntry, parts_of
 from syntagma.search.hypothesis import Hypothesis
 from syntagma.search.options import SearchOptions
-from syntagma.search.request import SearchRequest
+from syntagma.search.request import OUTSCORED, SearchRequest
 from syntagma.search.result import Output
 from syntagma.tree import svg as tree_svg
+from syntagma.tree.draw import display_width
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,8 @@ class Node:
     parent: int | None
     """Which of the contexts kept one depth before, counted from 0."""
     winner: bool = False
+    reason: str = ""
+    """Why it did not stay."""
 
 
 @dataclass(frozen=True)
@@ -59,10 +63,10 @@ class Explanation:
         """A self-contained page."""
         best = self.outputs[0]
         tree = tree_svg(best.tree, best.text) if best.tree is not None else ""
-        others = "".join(f"<li>{escape(o.text)} <small>{o.score:.3f}</small></li>" for o in self.outputs)
+        others = "".join(f"<li>{escape(o.text)} <small>{_figures(o)}</small></li>" for o in self.outputs)
         return (
             '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-            f"<title>{escape(best.text)}</title><style>{_STYLE}</style><h1>{escape(best.text)}</h1>"
+            f"<title>{escape(best.text)}</title><style>{PAGE_STYLE}</style><h1>{escape(best.text)}</h1>"
             f"<p>Source: {escape(self.source)}</p><h2>The tree it grew from</h2><figure>{tree}</figure>"
             f"<h2>Level by level</h2>{self._levels()}<h2>The beam</h2><figure>{self.beam_svg()}</figure>"
             f"<h2>All hypotheses</h2><ol>{others}</ol></html>\n"
@@ -70,18 +74,16 @@ class Explanation:
 
     def _levels(self) -> str:
         rows = []
-        worst = min((share.score for level in self.shares for share in level), default=-1.0)
         for number, (level, shares) in enumerate(zip(self.outputs[0].trace, self.shares, strict=True)):
             parts = "".join(
                 f"<div><b>{escape(share.label)}</b> → {_marked(share.became)} "
-                f'<meter min="0" max="{-worst:.3f}" value="{-share.score:.3f}"></meter> '
+                f'<meter min="0" max="1" value="{exp(min(0.0, share.score)):.3f}"></meter> '
                 f"<small>{share.score:.3f}</small></div>"
                 for share in shares
             )
             notes = (" edited by you" if level.edited else "") + (" matches the template" if level.rewarded else "")
             lost = "".join(
-                f"<li>{_marked(node.context)} "
-                f"<small>{node.score:.3f}, behind by {level.score - node.score:.3f}</small></li>"
+                f"<li>{_marked(node.context)} <small>{node.score:.3f}, {_why(node, level.score)}</small></li>"
                 for node in self.depths[number]
                 if not node.kept
             )
@@ -94,42 +96,64 @@ class Explanation:
 
     def beam_svg(self) -> str:
         """The beam as columns of contexts, a column a depth, joined by lines; the winner's way is bold."""
-        widths = [max((len(node.context) for node in depth), default=1) * 7.0 + 24 for depth in self.depths]
+        widths = [max((_width(node.context) for node in depth), default=1.0) for depth in self.depths]
         tall = max((len(depth) for depth in self.depths), default=1)
         lines, texts = [], []
         left = 10.0
-        places: list[tuple[float, float]] = [(left, 20.0)]
+        edge = left
+        places: list[tuple[float, float]] = [(left, 16.0)]
         for depth, width in zip(self.depths, widths, strict=True):
-            left += 70
+            left = edge + 60
             kept: list[tuple[float, float]] = []
             for row, node in enumerate(depth):
                 y = 20.0 + row * 26
                 if node.parent is not None and node.parent < len(places):
                     x0, y0 = places[node.parent]
                     kind = "winner" if node.winner else "kept" if node.kept else "lost"
-                    lines.append(f'<path class="{kind}" d="M{x0:.0f} {y0:.0f}L{left - 6:.0f} {y - 4:.0f}"/>')
+                    # Level with its text to the column's edge, so that it crosses no other text.
+                    way = f"M{x0:.0f} {y0:.0f}H{edge + 4:.0f}L{left - 6:.0f} {y - 4:.0f}"
+                    lines.append(f'<path class="{kind}" d="{way}"/>')
                 shade = "" if node.kept else ' opacity=".5"'
                 weight = ' font-weight="700"' if node.winner else ""
                 shown = escape("".join(sign if sign.isprintable() else " " for sign in node.context))
                 texts.append(f'<text x="{left:.0f}" y="{y:.0f}"{shade}{weight}>{shown}</text>')
                 if node.kept:
-                    kept.append((left + len(node.context) * 7.0 + 4, y - 4))
-            places = kept
-            left += width
+                    kept.append((left + _width(node.context) + 4, y - 4))
+            places, edge = kept, left + width
+        left = edge + 10
         size = f'viewBox="0 0 {left:.0f} {tall * 26 + 20}" width="{left:.0f}" height="{tall * 26 + 20}"'
         return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" role="img" {size}><title>The beam</title><style>'
-            "text{font:12px ui-monospace,monospace;fill:currentColor}path{stroke:#868e96;fill:none}"
-            ".winner{stroke:#0b7285;stroke-width:2.5}.lost{opacity:.35}</style>"
-            f"{''.join(lines)}{''.join(texts)}</svg>"
+            f'<svg xmlns="http://www.w3.org/2000/svg" class="beam" role="img" {size}><title>The beam</title>'
+            f"<style>{BEAM_STYLE}</style>{''.join(lines)}{''.join(texts)}</svg>"
         )
 
 
-_STYLE = (
+BEAM_STYLE = (
+    ".beam text{font:12px ui-monospace,monospace;fill:currentColor}.beam path{stroke:#868e96;fill:none}"
+    ".beam .winner{stroke:#0b7285;stroke-width:2.5}.beam .lost{opacity:.35}"
+)
+PAGE_STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:72rem;padding:0 1rem;color-scheme:light dark}"
     "table{border-collapse:collapse;width:100%}td,th{border-top:1px solid #8886;padding:.4rem;text-align:left;"
     "vertical-align:top}b{color:#0b7285}figure{overflow-x:auto;margin:0}small{opacity:.7}meter{width:6rem}"
 )
+
+
+def _width(context: str) -> float:
+    """How wide a context is in the drawing."""
+    return display_width(context) * 7.3
+
+
+def _figures(output: Output) -> str:
+    """What decided an output's place, and its score."""
+    ranked = f"reranker {output.rank_score:.3f}, " if output.rank_score is not None else ""
+    return f"{ranked}search score {output.score:.3f}"
+
+
+def _why(node: Node, best: float) -> str:
+    """Why a context did not stay."""
+    behind = f"behind by {best - node.score:.3f}"
+    return behind if node.reason == OUTSCORED and best > node.score else escape(node.reason)
 
 
 def _marked(context: str) -> str:
@@ -175,7 +199,7 @@ def _depths(generator: Generator, request: SearchRequest, first: list[Hypothesis
     way = set(request.beam[0].history())
     before = first
     depths = []
-    for kept, dropped in request.rounds:
+    for kept, dropped, reasons in request.rounds:
         number = {hypothesis: place for place, hypothesis in enumerate(before)}
         nodes = []
         for hypothesis in [*kept, *dropped[: request.options.beam]]:
@@ -183,7 +207,8 @@ def _depths(generator: Generator, request: SearchRequest, first: list[Hypothesis
             context = BeamEntry.of(hypothesis, generator.vocabulary).context
             stays = hypothesis in kept
             place = number.get(parent) if parent is not None else None
-            nodes.append(Node(context, hypothesis.score, stays, place, stays and hypothesis in way))
+            winner = stays and hypothesis in way
+            nodes.append(Node(context, hypothesis.score, stays, place, winner, reasons.get(hypothesis, "")))
         depths.append(tuple(nodes))
         before = kept
     return tuple(depths)

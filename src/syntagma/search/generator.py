@@ -255,9 +255,9 @@ class Generator:
                     (general if isinstance(one, str) else steering),
                 )
 
-    def scheduler(self, batch: int = BATCH, watch: Stopwatch | None = None) -> Scheduler:
-        """A scheduler for requests of this generator."""
-        return Scheduler(self.runtime, self.grammar, batch, watch)
+    def scheduler(self, batch: int = BATCH, watch: Stopwatch | None = None, fair: bool = False) -> Scheduler:
+        """A scheduler for requests of this generator; `fair` where they are of several users."""
+        return Scheduler(self.runtime, self.grammar, batch, watch, fair)
 
     def document(self, number: int, text: str, steering: Steering, options: SearchOptions, nbest: int = 1) -> Document:
         """The searches for one text, not begun: none where it has no words, one for each sentence with `split`."""

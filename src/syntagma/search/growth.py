@@ -249,5 +249,6 @@ def meet_required_labels(request: SearchRequest) -> None:
     kept = [hypothesis for hypothesis in request.beam if labels <= set(hypothesis.infill)]
     left = [hypothesis for hypothesis in request.beam if not labels <= set(hypothesis.infill)]
     request.beam, request.dropped = kept, left + request.dropped
+    request.reasons.update(dict.fromkeys(left, "lacks a required label"))
     if kept:
         request.lexical = request.lexical.without_labels()

@@ -30,6 +30,9 @@ _SPARE_TOKENS = 4
 """Tokens that an infill with required words may have beside those words and what one without them had."""
 
 
+OUTSCORED, SAME = "outscored", "the same as a better one"
+"""Why a hypothesis that no constraint refuses is dropped."""
+
 SAID_BACK = "this is the source again: nothing else that was found is as good"
 
 
@@ -76,10 +79,12 @@ class SearchRequest:
         """How many depths to grow; None: until the text is finished."""
         self.on_level: Callable[[SearchRequest], None] | None = None
         self.remember = False
-        self.rounds: list[tuple[list[Hypothesis], list[Hypothesis]]] = []
-        """What each depth kept and what it dropped, best first; filled where `remember` is set."""
+        self.rounds: list[tuple[list[Hypothesis], list[Hypothesis], dict[Hypothesis, str]]] = []
+        """What each depth kept, what it dropped, best first, and why; filled where `remember` is set."""
         self.beam = self._first_beam()
         self.dropped: list[Hypothesis] = []
+        self.reasons: dict[Hypothesis, str] = {}
+        """Why each of those that were dropped was."""
         self.free_beam: list[Hypothesis] = []
         """What was found without required words, where there are some."""
         self.floating = False
@@ -88,7 +93,8 @@ class SearchRequest:
         """What decided the order of finished texts, where they are reranked."""
         self.tasks: list[InfillTask] = []
         self.row_steps = 0
-        self.error: TooMuchWork | None = None
+        self.error: SyntagmaError | None = None
+        """Why the search was given up."""
         self.outgrown = False
         """Whether a context was left behind because it has more tokens than the model has positions."""
         self.encoded: Any = None
@@ -147,6 +153,7 @@ class SearchRequest:
     def advance(self) -> None:
         """Once every task is done: the beam of the next depth.  Equal contexts are merged, the better one stays."""
         ranked = sorted(self._competitors(), key=lambda hypothesis: -hypothesis.score)
+        competitors = ranked
         strict = [hypothesis for hypothesis in ranked if self._admits(hypothesis)]
         ranked = [hypothesis for hypothesis in strict if self.keeps(hypothesis)] or self._least_bad(strict)
         self._note_copy(strict)
@@ -155,14 +162,24 @@ class SearchRequest:
             self._qualified.update((one.ids, one) for one in done)
         kept = ranked if self.options.sample else self._select(distinct(ranked))
         chosen = set(kept)
-        self.dropped = [hypothesis for hypothesis in ranked if hypothesis not in chosen]
+        self.dropped = [hypothesis for hypothesis in competitors if hypothesis not in chosen]
+        self.reasons = self._why(kept) if self.remember or self.on_level is not None else {}
         self.beam = kept
         if self.remember:
-            self.rounds.append((kept, self.dropped))
+            self.rounds.append((kept, self.dropped, self.reasons))
         self.tasks, self._thresholds = [], {}
         self.levels = None if self.levels is None else self.levels - 1
         if self.on_level is not None:
             self.on_level(self)
+
+    def _why(self, kept: Sequence[Hypothesis]) -> dict[Hypothesis, str]:
+        """For each dropped hypothesis the constraint that refused it, or that another was better."""
+        contexts = {hypothesis.ids for hypothesis in kept}
+        found: dict[Hypothesis, str] = {}
+        for hypothesis in self.dropped:
+            refused = (one.reason for one in self.constraints if not one.keep(hypothesis))
+            found[hypothesis] = next(refused, SAME if hypothesis.ids in contexts else OUTSCORED)
+        return found
 
     def accumulate(self, hypothesis: Hypothesis, infill: float) -> float:
         """The score of a context grown from `hypothesis` by an infill of that score."""

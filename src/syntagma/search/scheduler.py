@@ -2,16 +2,21 @@
 
 When a task is done its rows leave; when a request has all its tasks it moves to its next depth, or is finished.  Rows
 that are drawn with different settings cannot share a step, so each setting has a lane of its own; mostly there is one.
+
+Where requests are of several users (`fair`), one that takes much more work than others has a lane to itself, too: those
+lanes take turns, and together get as much time as the ordinary ones, so that nobody waits for another's hard request.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
+from syntagma.errors import SyntagmaError
 from syntagma.network.contexts import check_lengths
 from syntagma.runtime.base import IMPOSSIBLE, NO_WORDS, Draw, IdArray, Mask, Runtime, Step, WordSet
 from syntagma.search.constraints.grammar import LABELS, WORDS, InfillGrammar
@@ -27,17 +32,29 @@ what the best context's infills score rules out much of what its rivals would tr
 _READY_SHARE = 4
 """New tasks are begun where one of so many requests has some: together they cost less than one by one."""
 
-Lane = tuple[float, float] | None
-"""The temperature and top-p that rows are drawn with; None where they are not."""
+_HEAVY_ROWS, _HEAVY_SOURCE = 1_600, 500
+"""A request is heavy that has taken so many row steps, or whose subwords times its beam are so many, or that has a
+slow constraint."""
+
+_ROWS_ABREAST = 64
+"""Rows that a request of one of several users has in a step, if it can do with so few."""
+
+Lane = tuple[tuple[float, float] | None, int | None]
+"""The temperature and top-p that rows are drawn with, None where they are not; the heavy request that it is for."""
 
 
 class Scheduler:
     """Runs as many requests at once as `batch` says."""
 
     def __init__(
-        self, runtime: Runtime, grammar: InfillGrammar, batch: int = 32, watch: Stopwatch | None = None
+        self,
+        runtime: Runtime,
+        grammar: InfillGrammar,
+        batch: int = 32,
+        watch: Stopwatch | None = None,
+        fair: bool = False,
     ) -> None:
-        self.runtime, self.grammar, self.batch = runtime, grammar, batch
+        self.runtime, self.grammar, self.batch, self.fair = runtime, grammar, batch, fair
         self.watch = watch or Stopwatch()
         self.row_steps = 0
         """Rows decoded so far, summed over steps: what the search costs."""
@@ -45,6 +62,8 @@ class Scheduler:
         self._ready: list[SearchRequest] = []  # between two depths
         self._waiting: list[InfillTask] = []  # not begun yet
         self._lanes: dict[Lane, _Batch] = {}
+        self.clock: Callable[[], float] = time.perf_counter
+        self._credit = 0.0  # seconds that ordinary requests have had more than heavy ones
 
     def run(self, requests: Iterable[SearchRequest]) -> Iterator[SearchRequest]:
         """Each request once its beam is final, in the order in which they finish."""
@@ -80,14 +99,31 @@ class Scheduler:
     def step(self) -> list[SearchRequest]:
         """One token for every row of every request; the requests that are finished, which leave."""
         finished = self._open_tasks()
-        for lane, batch in self._lanes.items():
-            if batch.beams:
-                self._feed(lane, batch)
+        self._turn()
         self._lanes = {lane: batch for lane, batch in self._lanes.items() if batch.beams}
         for request in [one for one in self._running.values() if one.error is not None]:
             self.abort(request)
             finished.append(request)
         return finished
+
+    def _turn(self) -> None:
+        """Feed the ordinary lanes, and those of heavy requests, in turn, while they have had less time."""
+        alive = [lane for lane, batch in self._lanes.items() if batch.beams]
+        ordinary = [lane for lane in alive if lane[1] is None]
+        begun = self.clock()
+        for lane in ordinary:
+            self._feed(lane, self._lanes[lane])
+        self._credit = self._credit + self.clock() - begun if ordinary else 0.0
+        for lane in [lane for lane in alive if lane[1] is not None]:
+            if ordinary and self._credit <= 0:
+                break
+            batch = self._lanes[lane] = self._lanes.pop(lane)  # the others come first next time
+            begun = self.clock()
+            self._feed(lane, batch)
+            self._credit -= self.clock() - begun
+            if not ordinary:
+                break
+        self._credit = min(0.0, self._credit)
 
     # -- between depths
 
@@ -97,7 +133,8 @@ class Scheduler:
         abreast = max(1, _TASKS_ABREAST // max(1, self.running))
         with self.watch("choice"):
             for request in self._ready:
-                fresh = request.next_tasks(abreast)
+                most = min(abreast, max(1, _ROWS_ABREAST // request.options.beam)) if self.fair else abreast
+                fresh = request.next_tasks(most)
                 self._waiting += fresh
                 if not fresh:
                     request.encoded = None
@@ -107,12 +144,27 @@ class Scheduler:
         self._ready = []
         with self.watch("reranking"):
             rerank(finished, self.runtime)
-        asking = {id(task.request) for task in self._waiting}
-        busy = any(batch.beams for batch in self._lanes.values())
-        if self._waiting and not (busy and len(asking) * _READY_SHARE < self.running):
-            tasks, self._waiting = self._waiting, []
-            self._begin(tasks)
+        ready = [task for task in self._waiting if self._is_heavy(task.request)]
+        crowd = [task for task in self._waiting if not self._is_heavy(task.request)]
+        asking = {id(task.request) for task in crowd}
+        busy = any(batch.beams for lane, batch in self._lanes.items() if lane[1] is None)
+        ordinary = sum(not self._is_heavy(request) for request in self._running.values())
+        if not (busy and len(asking) * _READY_SHARE < ordinary):
+            ready, crowd = ready + crowd, []
+        self._waiting = crowd
+        if ready:
+            self._begin(ready)
         return finished
+
+    def _is_heavy(self, request: SearchRequest) -> bool:
+        predicted = len(request.source) * request.options.beam
+        slow = any(constraint.slow for constraint in request.constraints)
+        return self.fair and (slow or request.row_steps > _HEAVY_ROWS or predicted > _HEAVY_SOURCE)
+
+    def _lane(self, request: SearchRequest) -> Lane:
+        options = request.options
+        drawn = (options.temperature, options.top_p) if options.sample else None
+        return drawn, id(request) if self._is_heavy(request) else None
 
     def _begin(self, tasks: Sequence[InfillTask]) -> None:
         """Open tasks: a row each, fed with the start and, where parts are written, the first `<c>`."""
@@ -122,7 +174,7 @@ class Scheduler:
                 request.encoded = encoded
         lanes: dict[Lane, list[InfillTask]] = {}
         for task in tasks:
-            lanes.setdefault(_lane(task.request), []).append(task)
+            lanes.setdefault(self._lane(task.request), []).append(task)
         for lane, mine in lanes.items():
             contexts = [task.hypothesis.context for task in mine] if self.runtime.config.guided else None
             with self.watch("context encoding"):
@@ -164,10 +216,11 @@ class Scheduler:
         self.row_steps += tokens.size
         with self.watch("masks"):
             mask = self._mask(beams)
-            draw = None if lane is None else Draw(_uniforms(beams), *lane)
+            drawn = lane[0]
+            draw = None if drawn is None else Draw(_uniforms(beams), *drawn)
         widest = max(beam.options.beam for beam in beams)
         with self.watch("decoding"):
-            step = self.runtime.step(batch.state, parents, tokens, mask, 1 if lane else widest + 1, draw)
+            step = self.runtime.step(batch.state, parents, tokens, mask, 1 if drawn else widest + 1, draw)
         with self.watch("choice"):
             batch.state = step.state
             self._choose(beams, step, mask)
@@ -237,7 +290,10 @@ class Scheduler:
                         if (number, token) not in known
                     ]
             size = len(beam.partials)
-            beam.choose(ways, first)
+            try:
+                beam.choose(ways, first)
+            except SyntagmaError as error:  # such as a template that can be read in too many ways
+                beam.task.request.error, beam.partials = error, []
             first += size
 
 
@@ -246,6 +302,11 @@ class _Batch:
 
     def __init__(self, state: Any, beams: list[InfillBeam]) -> None:
         self.state, self.beams = state, beams
+
+    @property
+    def rows(self) -> int:
+        """Rows that the next step has."""
+        return sum(len(beam.partials) for beam in self.beams)
 
     def join(self, other: _Batch, runtime: Runtime) -> None:
         """Take in the rows and beams of another."""
@@ -266,11 +327,6 @@ def _continuations(
         for token, score in zip(tokens[first + number], scores[first + number], strict=True)
         if score != IMPOSSIBLE
     ]
-
-
-def _lane(request: SearchRequest) -> Lane:
-    options = request.options
-    return (options.temperature, options.top_p) if options.sample else None
 
 
 def _uniforms(beams: Sequence[InfillBeam]) -> Any:

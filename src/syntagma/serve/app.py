@@ -90,7 +90,7 @@ def _errors(app: FastAPI) -> None:
     @app.exception_handler(SyntagmaError)
     async def wrong(_: Request, error: SyntagmaError) -> Response:
         if isinstance(error, Busy):
-            return say(503, sentence_of(error), {"Retry-After": "1"})
+            return say(503, sentence_of(error), {"Retry-After": str(error.retry_after)})
         return say(422, sentence_of(error))
 
     @app.exception_handler(RequestValidationError)

@@ -32,6 +32,15 @@ class Beam(NamedTuple):
 
     kept: list[Hypothesis]
     dropped: list[Hypothesis]
+    reasons: Mapping[Hypothesis, str]
+    """Why each that was dropped was."""
+    rank_scores: Mapping[Hypothesis, float]
+    """What decided the order of finished texts, where they were reranked."""
+
+    @staticmethod
+    def of(request: SearchRequest) -> Beam:
+        """The depth that a request has come to."""
+        return Beam(list(request.beam), list(request.dropped), dict(request.reasons), dict(request.rank_scores))
 
 
 @dataclass(frozen=True)
@@ -129,7 +138,8 @@ class Describer:
     def level(self, beam: Beam) -> dict[str, Any]:
         """The answer for a depth; parents count in the beam of the call before."""
         places = {one: place for place, one in enumerate(self.before or ()) if one is not None}
-        nodes = [self._node(hypothesis, places) for hypothesis in (*beam.kept, *beam.dropped[:MOST_LOST])]
+        shown = (*beam.kept, *beam.dropped[:MOST_LOST])
+        nodes = [self._node(hypothesis, places, beam.reasons.get(hypothesis)) for hypothesis in shown]
         kept = nodes[: len(beam.kept)]
         for number, node in enumerate(kept):
             node["winner"] = number == 0
@@ -139,12 +149,15 @@ class Describer:
             "finished": all(node["finished"] for node in kept),
             "beam": kept,
             "lost": nodes[len(beam.kept) :],
-            "outputs": self.outputs(beam.kept),
+            "outputs": self.outputs(beam),
         }
 
-    def outputs(self, beam: Sequence[Hypothesis]) -> list[dict[str, Any]]:
+    def outputs(self, beam: Beam, note: str = "") -> list[dict[str, Any]]:
         """The finished hypotheses, best first."""
-        return [output_values(self._read_out(hypothesis)) for hypothesis in self.ends(beam)]
+        return [
+            output_values(replace(self._read_out(one), rank_score=beam.rank_scores.get(one), note=note))
+            for one in self.ends(beam.kept)
+        ]
 
     def ends(self, beam: Sequence[Hypothesis]) -> list[Hypothesis]:
         """The hypotheses of a beam that are finished and say something different each, as many as are wanted."""
@@ -158,7 +171,7 @@ class Describer:
         first = hypothesis.history()[0].context.ids
         return generator.read_out(hypothesis, tuple(generator.vocabulary.decode_tokens(first)))
 
-    def _node(self, hypothesis: Hypothesis, places: Mapping[Hypothesis, int]) -> dict[str, Any]:
+    def _node(self, hypothesis: Hypothesis, places: Mapping[Hypothesis, int], reason: str | None) -> dict[str, Any]:
         # A finished context that only stays is its own parent, and nothing in it is new.
         entry = BeamEntry.of(hypothesis, self.served.generator.vocabulary, grown=hypothesis not in places)
         parent = next((places[one] for one in hypothesis.history()[::-1] if one in places), None)
@@ -176,6 +189,7 @@ class Describer:
             "edited": hypothesis.edited,
             "rewarded": entry.rewarded,
             "winner": False,
+            "reason": reason,
             "infill_score": entry.infill_score,
             "parts": [
                 {"label": part.label.strip("<>"), "became": part.became, "score": part.score} for part in entry.parts
@@ -203,11 +217,12 @@ def watch_levels(request: SearchRequest, tell: Callable[[Beam], None]) -> None:
     def on_level(now: SearchRequest) -> None:
         if before is not None:
             before(now)
-        tell(Beam(list(now.beam), list(now.dropped)))
+        tell(Beam.of(now))
 
     request.on_level = on_level
 
 
 def output_values(output: Output) -> dict[str, Any]:
     """A finished hypothesis as the service answers it."""
-    return output.to_dict() | {"trace": [level.to_dict() for level in output.trace]}
+    decided = {"rank_score": output.rank_score, "note": output.note or None}
+    return output.to_dict() | decided | {"trace": [level.to_dict() for level in output.trace]}

@@ -6,6 +6,8 @@ It is plain ASGI around the application.  The body is read here, up to its limit
 from __future__ import annotations
 
 import asyncio
+import base64
+import hashlib
 import hmac
 import ipaddress
 import json
@@ -16,7 +18,9 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
+from syntagma.search.explain import BEAM_STYLE, PAGE_STYLE
 from syntagma.serve.counters import Counters
+from syntagma.tree.draw import TREE_STYLE
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -26,9 +30,14 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 log = logging.getLogger("syntagma.serve")
 
+_EXPLANATION = " ".join(
+    f"'sha256-{base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()}'"
+    for style in (PAGE_STYLE, BEAM_STYLE, TREE_STYLE)
+)
+"""The styles of an explanation, which the studio opens as a page of its own."""
 POLICY = (
-    "default-src 'self'; img-src 'self' data: blob:; style-src 'self'; script-src 'self'; object-src 'none'; "
-    "base-uri 'none'; frame-ancestors 'none'; form-action 'none'"
+    f"default-src 'self'; img-src 'self' data: blob:; style-src 'self' {_EXPLANATION}; "
+    "script-src 'self'; object-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'none'"
 )
 HEADERS = {
     "content-security-policy": POLICY,
@@ -50,6 +59,9 @@ class Rules:
     """Further names by which it is known."""
     body: int = 512 * 1024
     seconds: float = 30.0
+    """The time limit of a request."""
+    patience: float = 1.0
+    """How long a request may wait for others; who would wait longer is refused at once."""
 
 
 def is_loopback(host: str) -> bool:

@@ -74,7 +74,7 @@ class Served:
 
 
 def load_models(
-    names: Sequence[str], *, batch: int = 32, queue: int = 128, seconds: float = 30.0, threads: int | None = None
+    names: Sequence[str], *, batch: int = 32, queue: int = 128, threads: int | None = None
 ) -> dict[str, Served]:
     """The models of those names or folders, by default all bundled guided ones, each under its folder's name."""
     chosen = list(names) or bundled_guided()
@@ -89,7 +89,7 @@ def load_models(
         generator = Generator.from_pretrained(folder, threads=threads)
         about = read_mapping(folder / "config.json").get("about", {})
         task = about.get("task") if isinstance(about, dict) else None
-        found[known] = serve_model(known, generator, task=task, batch=batch, queue=queue, seconds=seconds)
+        found[known] = serve_model(known, generator, task=task, batch=batch, queue=queue)
     return found
 
 
@@ -100,10 +100,9 @@ def serve_model(
     task: str | None = None,
     batch: int = 32,
     queue: int = 128,
-    seconds: float = 30.0,
 ) -> Served:
     """A model with a thread of its own, which is not started yet."""
-    worker = Worker(generator, batch=batch, queue=queue, seconds=seconds)
+    worker = Worker(generator, batch=batch, queue=queue)
     return Served(name, generator, worker, Desk("details", queue), None if task is None else str(task))
 
 

@@ -40,6 +40,8 @@ class ServeSettings(Settings):
     batch: int = 32
     queue: int = 128
     seconds: float = 30.0
+    patience: float = 1.0
+    """Seconds that a request may wait for others; who would wait longer is refused at once."""
     threads: int | None = None
 
     def __post_init__(self) -> None:
@@ -48,6 +50,8 @@ class ServeSettings(Settings):
                 raise ConfigError(f"{name!r} cannot be {getattr(self, name)}", remedy="give a number of at least 1")
         if not 0 < self.seconds <= 3600:
             raise ConfigError(f"a time limit of {self.seconds} s makes no sense", remedy="give up to 3600 seconds")
+        if not 0 < self.patience <= self.seconds:
+            raise ConfigError(f"a patience of {self.patience} s makes no sense", remedy="give less than --seconds")
         if self.token is None and not is_loopback(self.host):
             raise ConfigError(
                 f"{self.host} can be reached from other machines, and there is no token",
@@ -74,7 +78,6 @@ def serve(settings: ServeSettings) -> None:
             settings.models,
             batch=settings.batch,
             queue=settings.queue,
-            seconds=settings.seconds,
             threads=settings.threads,
         )
         rules = Rules(
@@ -82,6 +85,7 @@ def serve(settings: ServeSettings) -> None:
             is_loopback(settings.host),
             frozenset(host.lower() for host in settings.hosts),
             seconds=settings.seconds,
+            patience=settings.patience,
         )
         service = Service(models, parser=load_bundled_parser(), comparison=comparison, rules=rules)
         config = uvicorn.Config(

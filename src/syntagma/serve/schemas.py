@@ -12,13 +12,15 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_vali
 
 from syntagma.search.options import ALIASES, renamed
 
-TEXT, TEXTS, PARSED = 400, 32, 64
+TEXT, LONG_TEXT, TEXTS, PARSED = 400, 20_000, 32, 64
 BEAM, NBEST, DEPTH, WISHES, PINS = 16, 16, 32, 16, 64
 CONTEXT, STATE, WORD = 2_000, 40_000, 80
 EXAMPLE = "It seems like he has made a mistake."
 
 Text = Annotated[str, StringConstraints(min_length=1, max_length=TEXT, pattern=r"\S")]
 """A text with at least one visible character."""
+LongText = Annotated[str, StringConstraints(min_length=1, max_length=LONG_TEXT, pattern=r"\S")]
+"""A text of several sentences."""
 Word = Annotated[str, StringConstraints(min_length=1, max_length=WORD, pattern=r"\S")]
 Context = Annotated[str, StringConstraints(min_length=1, max_length=CONTEXT, pattern=r"\S")]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=128)]
@@ -129,7 +131,7 @@ class SentencesRequest(Request):
     """A text whose sentences are wanted."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"text": "He nods. Does he know?"}]})
-    text: Text
+    text: LongText
 
 
 class Entry(Request):
@@ -245,6 +247,8 @@ class HypothesisInfo(BaseModel):
     score: float
     tree: str | None
     levels: list[str]
+    rank_score: float | None = Field(None, description="What decided its place, where outputs were reranked.")
+    note: str | None = Field(None, description="What the user should know of it.")
     trace: list[TraceInfo]
 
 
@@ -310,6 +314,7 @@ class NodeInfo(BaseModel):
     edited: bool
     rewarded: bool
     winner: bool
+    reason: str | None = Field(None, description="Why it was dropped, if it was.")
     infill_score: float
     parts: list[PartInfo]
 

@@ -14,6 +14,7 @@ from syntagma.search.document import Document, segments
 from syntagma.search.explain import explainable, explained
 from syntagma.search.request import SearchRequest
 from syntagma.search.result import Output
+from syntagma.serve.admission import DESCRIBED, Admission, Ticket, parse_rows, search_rows
 from syntagma.serve.compare import Comparison
 from syntagma.serve.counters import Counters
 from syntagma.serve.growing import (
@@ -63,6 +64,7 @@ class Service:
         self.models = dict(models)
         self.parser, self.comparison, self.rules = parser, comparison, rules or Rules()
         self.counters = Counters()
+        self.admission = Admission(self.rules.patience)
         self.stopping = False
         self._parsing, self._voting = Desk("parser"), Desk("votes", 256)
 
@@ -116,6 +118,10 @@ class Service:
 
     async def generate(self, request: GenerateRequest) -> dict[str, Any]:
         """The hypotheses for each text; where there is but one text, what is wrong with it is the request's error."""
+        with self._enter(request, request.texts or [request.text or ""]) as ticket:
+            return await self._generate(request, ticket)
+
+    async def _generate(self, request: GenerateRequest, ticket: Ticket) -> dict[str, Any]:
         served = self.model(request.model)
         generator = served.generator
         steering = steer(generator, request, await self._template(served, request))
@@ -131,6 +137,7 @@ class Service:
                 ready.append(error)
         searched = [search for one in ready if isinstance(one, Document) for search in one.requests]
         found = iter(await served.worker.search(searched) if searched else ())
+        ticket.done = float(sum(search.row_steps for search in searched))
         results: list[dict[str, Any]] = []
         for text, one in zip(texts, ready, strict=True):
             outputs: list[Output] | Exception
@@ -150,14 +157,30 @@ class Service:
 
     async def grow(self, request: GrowRequest) -> dict[str, Any]:
         """A beam grown by one depth, or several."""
-        growing = await self._begin(request, request.levels or 1)
-        done = await self._searched(growing.served, growing.request)
-        describer = Describer(growing)
-        return await growing.served.desk.do(describer.level, Beam(done.beam, done.dropped))
+        with self._enter(request, [request.text], described=True) as ticket:
+            growing = await self._begin(request, request.levels or 1)
+            done = await self._searched(growing.served, growing.request)
+            ticket.done = DESCRIBED * done.row_steps
+            describer = Describer(growing)
+            return await growing.served.desk.do(describer.level, Beam.of(done))
 
     async def stream(self, request: GrowRequest) -> AsyncIterator[tuple[str, Any]]:
-        """The events of a growth; the queue is joined before this returns, so that it can be refused."""
-        growing = await self._begin(request, request.levels)
+        """The events of a growth; the first has come before this returns, so that it can be refused."""
+        events = self._events(request, self._enter(request, [request.text], described=True))
+        first = await anext(events)
+        return _chain(first, events)
+
+    async def _events(self, request: GrowRequest, ticket: Ticket) -> AsyncIterator[tuple[str, Any]]:
+        with ticket:
+            growing = await self._begin(request, request.levels)
+            works, beams = self._put(growing)
+            async for event in self._levels(growing, works, beams):
+                yield event
+            ticket.done = DESCRIBED * growing.request.row_steps
+
+    @staticmethod
+    def _put(growing: Growing) -> tuple[Sequence[Work], asyncio.Queue[Beam | None]]:
+        """Begin a search whose depths come through a queue."""
         beams: asyncio.Queue[Beam | None] = asyncio.Queue()
         loop = asyncio.get_running_loop()
 
@@ -166,9 +189,9 @@ class Service:
                 loop.call_soon_threadsafe(beams.put_nowait, beam)
 
         watch_levels(growing.request, tell)
-        return self._events(growing, growing.served.worker.put([growing.request]), beams)
+        return growing.served.worker.put([growing.request]), beams
 
-    async def _events(
+    async def _levels(
         self, growing: Growing, works: Sequence[Work], beams: asyncio.Queue[Beam | None]
     ) -> AsyncIterator[tuple[str, Any]]:
         served, describer = growing.served, Describer(growing)
@@ -182,7 +205,8 @@ class Service:
                     yield "level", await served.desk.do(describer.level, beam)
             done = self._check(served, task.result()[0])
             ends = describer.ends(done.beam)
-            yield "done", {"outputs": describer.outputs(done.beam), "winners": winners(seen, ends)}
+            outputs = describer.outputs(Beam.of(done), done.note)
+            yield "done", {"outputs": outputs, "winners": winners(seen, ends), "rerank": done.options.rerank}
         except SyntagmaError as error:
             yield "error", {"error": sentence_of(error)}
         except SearchFailed:
@@ -193,13 +217,24 @@ class Service:
 
     async def explain(self, request: ExplainRequest) -> str:
         """The page that explains a search."""
+        with self._enter(request, [request.text], described=True) as ticket:
+            return await self._explain(request, ticket)
+
+    async def _explain(self, request: ExplainRequest, ticket: Ticket) -> str:
         served = self.model(request.model)
         steering = steer(served.generator, request, await self._template(served, request))
         options = settings(served.generator, request)
         search, first = explainable(served.generator, request.text, steering, options)
         done = await self._searched(served, checked(search))
+        ticket.done = DESCRIBED * done.row_steps
         explanation = await served.desk.do(explained, served.generator, request.text, steering, done, first)
         return await served.desk.do(explanation.to_html)
+
+    def _enter(self, request: Options, texts: Sequence[str], described: bool = False) -> Ticket:
+        """Let a search in, with what it is expected to take."""
+        beam = settings(self.model(request.model).generator, request).beam
+        parsed = parse_rows([request.exemplar]) if request.exemplar is not None else 0.0
+        return self.admission.enter(search_rows(texts, beam, described) + parsed)
 
     async def _begin(self, request: GrowRequest, levels: int | None) -> Growing:
         served = self.model(request.model)
@@ -221,12 +256,14 @@ class Service:
     async def parse(self, request: ParseRequest) -> dict[str, Any]:
         """A tree for each text."""
         texts = request.texts or [request.text or ""]
-        return {"trees": [str(tree) for tree in await self._trees(texts, request.tokenized)]}
+        with self.admission.enter(parse_rows(texts)):
+            return {"trees": [str(tree) for tree in await self._trees(texts, request.tokenized)]}
 
     async def template(self, request: TemplateRequest) -> dict[str, Any]:
         """The shape of a sentence, in the labels of a model."""
         served = self.model(request.model)
-        return {"template": str(await self._shape(served, request.text, request.depth))}
+        with self.admission.enter(parse_rows([request.text])):
+            return {"template": str(await self._shape(served, request.text, request.depth))}
 
     @staticmethod
     async def sentences(request: SentencesRequest) -> dict[str, Any]:
@@ -265,6 +302,15 @@ class Service:
         """Store a vote; it is stored to the end even if the client leaves."""
         assert self.comparison is not None
         return await self._voting.do(self.comparison.vote, request.voter, request.item, request.answers)
+
+
+async def _chain(first: tuple[str, Any], rest: AsyncIterator[tuple[str, Any]]) -> AsyncIterator[tuple[str, Any]]:
+    try:
+        yield first
+        async for event in rest:
+            yield event
+    finally:
+        await rest.aclose()  # type: ignore[attr-defined]
 
 
 def _parse(parser: Parser, texts: list[str], tokenized: bool) -> list[Tree]:

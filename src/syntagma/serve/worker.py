@@ -11,8 +11,7 @@ import asyncio
 import contextlib
 import logging
 import threading
-import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -24,7 +23,11 @@ log = logging.getLogger("syntagma.serve")
 
 
 class Busy(SyntagmaError):
-    """The queue is full, or the service is stopping: ask again later."""
+    """There is no room, or the service is stopping: ask again after so many seconds."""
+
+    def __init__(self, what: str, *, remedy: str, retry_after: int = 1) -> None:
+        super().__init__(what, remedy=remedy)
+        self.retry_after = retry_after
 
 
 class SearchFailed(Exception):
@@ -33,10 +36,11 @@ class SearchFailed(Exception):
 
 @dataclass(eq=False)
 class Work:
-    """One request and who waits for it."""
+    """One request and who waits for it; `group` is the same for all requests of one call."""
 
     request: SearchRequest
     loop: asyncio.AbstractEventLoop
+    group: object
     future: asyncio.Future[SearchRequest] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -59,14 +63,11 @@ class Work:
 class Worker:
     """Searches for everyone with one model."""
 
-    def __init__(self, generator: Generator, *, batch: int = 32, queue: int = 128, seconds: float = 30.0) -> None:
+    def __init__(self, generator: Generator, *, batch: int = 32, queue: int = 128) -> None:
         self.generator = generator
-        self.batch, self.queue, self.seconds = batch, queue, seconds
-        self.pace = 0.0
-        """Seconds from one finished request to the next, of late, while there is work."""
-        self._since = 0.0
+        self.batch, self.queue = batch, queue
         self.finished = self.withdrawn = self.turns = 0
-        self._scheduler = generator.scheduler(batch)
+        self._scheduler = generator.scheduler(batch, fair=True)
         self._row_steps = 0
         self._changed = threading.Condition()
         # Shared with the thread, under the lock:
@@ -125,13 +126,13 @@ class Worker:
     def put(self, requests: Sequence[SearchRequest]) -> list[Work]:
         """Queue requests; `Busy` where there is no room."""
         loop = asyncio.get_running_loop()
-        works = [Work(request, loop) for request in requests]
+        group = object()
+        works = [Work(request, loop, group) for request in requests]
         with self._changed:
             if self._stopping:
                 raise Busy("the service is stopping", remedy="ask again in a moment")
             # A client's many requests get in whole wherever there is room for one, so that it cannot starve.
-            # Who would wait longer than a request may take is told so now rather than then.
-            if len(self._waiting) >= self.queue or len(self._waiting) * self.pace > self.seconds:
+            if len(self._waiting) >= self.queue:
                 raise Busy("too many requests are waiting", remedy="ask again in a moment")
             self._waiting.extend(works)
             self._changed.notify()
@@ -158,11 +159,6 @@ class Worker:
                 self._recover(error)
                 continue
             self.turns += 1
-            if done:
-                now = time.monotonic()
-                taken = (now - self._since) / len(done)
-                self.pace = taken if not self.pace else 0.7 * self.pace + 0.3 * taken
-                self._since = now
             for request in done:
                 self.finished += 1
                 if work := self._inside.pop(id(request), None):
@@ -178,8 +174,7 @@ class Worker:
             leaving, self._leaving = self._leaving, []
             entering: list[Work] = []
             if not self._suspects:
-                room = self.batch - len(self._inside)
-                entering = [self._waiting.popleft() for _ in range(min(room, len(self._waiting)))]
+                entering = self._next()
         for work in leaving:
             self._inside.pop(id(work.request), None)
             self._scheduler.abort(work.request)
@@ -187,8 +182,6 @@ class Worker:
                 self._suspects.remove(work)
         if self._suspects and not self._inside:
             entering = [self._suspects.popleft()]
-        if not self._inside:
-            self._since = time.monotonic()
         self._inside.update((id(work.request), work) for work in entering)
         try:
             self._scheduler.add(work.request for work in entering)
@@ -196,12 +189,28 @@ class Worker:
             self._recover(error)
         return True
 
+    def _next(self) -> list[Work]:
+        """Who enters now: first come, first served, but one call never has more than half of the places."""
+        room = self.batch - len(self._inside)
+        most = max(1, self.batch // 2)
+        inside = Counter(work.group for work in self._inside.values())
+        entering: list[Work] = []
+        staying: deque[Work] = deque()
+        for work in self._waiting:
+            if len(entering) < room and inside[work.group] < most:
+                inside[work.group] += 1
+                entering.append(work)
+            else:
+                staying.append(work)
+        self._waiting = staying
+        return entering
+
     def _recover(self, error: Exception) -> None:
         """A request broke the scheduler: all of them go on from their last depth, each alone, until it is found."""
         suspects = list(self._inside.values())
         self._inside.clear()
         self._row_steps += self._scheduler.row_steps
-        self._scheduler = self.generator.scheduler(self.batch)
+        self._scheduler = self.generator.scheduler(self.batch, fair=True)
         if len(suspects) == 1:
             if not isinstance(error, SyntagmaError):
                 log.error("a search failed", exc_info=error)

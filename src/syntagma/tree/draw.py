@@ -168,6 +168,13 @@ class _Box:
     x: float = 0.0
 
 
+TREE_STYLE = (
+    f".tree text{{font:{_SIZE}px ui-monospace,Menlo,Consolas,monospace;text-anchor:middle;fill:currentColor}}"
+    ".tree .label{font-weight:600;fill:#0b7285}.tree path{stroke:#868e96;stroke-width:1.2;fill:none}"
+)
+"""The style of a tree's picture; it holds for nothing else on a page."""
+
+
 def svg(tree: Tree, title: str | None = None) -> str:
     """The tree as a self-contained SVG picture, dark or light as its surroundings."""
     root: _Box = _bottom_up(tree, lambda word: _Box(word, True, []), lambda label, below: _Box(label, False, below))
@@ -185,11 +192,9 @@ def svg(tree: Tree, title: str | None = None) -> str:
             lines.append(f'<path d="M{box.x:.1f} {y + 5:.1f}L{child.x:.1f} {y + _LEVEL - _SIZE - 1:.1f}"/>')
     name = xml(_printable(title if title is not None else " ".join(tree.words())))
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 {width:.0f} {height:.0f}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="tree" role="img" viewBox="0 0 {width:.0f} {height:.0f}" '
         f'width="{width:.0f}" height="{height:.0f}"><title>{name}</title><style>'
-        f"text{{font:{_SIZE}px ui-monospace,Menlo,Consolas,monospace;text-anchor:middle;fill:currentColor}}"
-        ".label{font-weight:600;fill:#0b7285}path{stroke:#868e96;stroke-width:1.2;fill:none}"
-        f"</style>{''.join(lines)}{''.join(texts)}</svg>"
+        f"{TREE_STYLE}</style>{''.join(lines)}{''.join(texts)}</svg>"
     )
 
 

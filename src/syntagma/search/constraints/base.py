@@ -43,6 +43,10 @@ class Constraint:
     """Whether what `keep` refuses is left out even where nothing else is there."""
     weight: int = 2
     """How bad a context is that `keep` refuses, where there are only such."""
+    slow: bool = False
+    """Whether a token under it may take much longer than one without."""
+    reason: str = "refused"
+    """What is wrong with a context that `keep` refuses, in a word or two."""
     reserve: int = 0
     """Tokens that an infill may need beyond its most."""
 

@@ -99,6 +99,7 @@ class CharacterConstraint(Constraint):
 class ReadableConstraint(Constraint):
     """Leaves out finished texts with replacement characters, where pieces are not bytes that could be masked."""
 
+    reason = "cannot be read"
     weight = 4
 
     def __init__(self, vocabulary: Vocabulary) -> None:

@@ -20,6 +20,7 @@ def core(text: str) -> str:
 class CopyConstraint(Constraint):
     """Leaves out finished texts that are the source again, but for case and punctuation."""
 
+    reason = "copies the source"
     weight = 1
 
     def __init__(self, source: IdTuple, text: str, vocabulary: Vocabulary, strict: bool = False) -> None:

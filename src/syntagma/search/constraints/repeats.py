@@ -24,6 +24,8 @@ LONGEST = 40
 class RepeatConstraint(Constraint):
     """Leaves out contexts that say the same words twice in a row."""
 
+    reason = "repeats itself"
+
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
         self._known: dict[IdTuple, bool] = {}

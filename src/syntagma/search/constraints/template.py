@@ -21,8 +21,10 @@ Matcher = Callable[[Sequence[int], int], bool]
 class TemplateConstraint(Constraint):
     """The shape of a template, guaranteed from `<T>` down; a context that the user wrote grows freely."""
 
+    reason = "has another shape than the template"
     strict = True
     reserve = 64
+    slow = True
 
     def __init__(self, template: Template, grammar: InfillGrammar) -> None:
         self.grammar = grammar

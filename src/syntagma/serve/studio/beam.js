@@ -7,10 +7,14 @@
 
 import { partMarks, showTokens, spoken } from "./context.js";
 import { h, number, refill } from "./dom.js";
+import { loser, why } from "./inspect.js";
 import { drawLines } from "./lines.js";
 import { markedWay, parentOf } from "./state.js";
 
-/** @typedef {{branch: import("./state.js").Branch, level: number, place: number}} Spot  level -1: the start */
+/**
+ * @typedef {{branch: import("./state.js").Branch, level: number, place: number, lost?: boolean}} Spot
+ *   level -1: the start; `lost`: the place is one of what lost at that level.
+ */
 
 export class BeamView {
   /**
@@ -61,7 +65,7 @@ export class BeamView {
   startRow() {
     const { branch } = this;
     const tokens = this.calls.start();
-    const changed = branch.edit?.level === -1 && branch.edit.context !== null;
+    const changed = branch.start !== undefined;
     const tags = changed ? [tag("edited", "edited by you")] : [];
     const card = h(
       "div",
@@ -142,16 +146,11 @@ export class BeamView {
 
   lostBox(level, best) {
     const { lost, beam } = this.branch.levels[level];
-    const items = lost.map((node) =>
+    const items = lost.map((node, place) =>
       h(
         "li",
         { "data-parent": node.parent },
-        h(
-          "span",
-          { class: "context", dir: "auto" },
-          showTokens(node.tokens.map((token) => ({ ...token, new: false }))),
-        ),
-        h("span", { class: "behind" }, `${number(best - node.score)} behind`),
+        loser(node, why(node, best), () => this.calls.open({ branch: this.branch, level, place, lost: true })),
       ),
     );
     const summary = h(

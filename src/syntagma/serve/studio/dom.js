@@ -76,3 +76,16 @@ export async function copy(text) {
     area.remove();
   }
 }
+
+/** A button that copies what `text` gives, and says so. */
+export function copier(name, text) {
+  const button = h("button", { type: "button" }, name);
+  button.addEventListener("click", async () => {
+    await copy(text());
+    button.textContent = "copied";
+    setTimeout(() => {
+      button.textContent = name;
+    }, 1200);
+  });
+  return button;
+}

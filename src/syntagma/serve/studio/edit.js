@@ -29,14 +29,15 @@ export class EditDialog {
 
   /** Open for a context of the active branch. @param {import("./beam.js").Spot} spot */
   open(spot) {
-    const node = spot.branch.levels[spot.level]?.beam[spot.place];
+    const shown = spot.branch.levels[spot.level];
+    const node = spot.lost ? shown.lost[spot.place] : shown?.beam[spot.place];
     this.spot = spot;
     this.node = node;
     this.original = node ? node.context : this.calls.startText();
     const inherited = spot.branch.edit;
     this.pins = [];
     this.build(inherited);
-    this.drawPins();
+    this.drawPins(node ? node.pins : inherited?.level === -1 ? inherited.pins : []);
     this.dialog.showModal();
     this.field.focus();
     this.field.setSelectionRange(this.field.value.length, this.field.value.length);
@@ -83,7 +84,7 @@ export class EditDialog {
       h("div", { class: "inspection" }),
     );
     inspect(details.lastChild, spot, null, this.calls.start());
-    const beamWidth = node ? spot.branch.levels[spot.level].beam.length : 1;
+    const beamWidth = node ? spot.branch.levels[spot.level].beam.length + Number(spot.lost ?? false) : 1;
     this.form = h(
       "form",
       { method: "dialog", onsubmit: (event) => this.submit(event) },
@@ -162,12 +163,13 @@ export class EditDialog {
     return h("div", { class: "label-wishes", role: "group", "aria-label": "Labels" }, rows);
   }
 
-  /** Show the context as chips, and a field for each open label. */
-  drawPins() {
+  /** Show the context as chips, and a field for each open label; `given` are the pins that it has already. */
+  drawPins(given = []) {
     const tokens = readContext(this.field.value);
     refill(this.preview, showTokens(tokens));
     const labels = tokens.filter((token) => token.label);
     const old = this.pins.map((input) => input.value);
+    for (const pin of given) old[pin.label - 1] = pin.words;
     this.pins = labels.map((_, at) =>
       h("input", {
         type: "text",
@@ -209,6 +211,7 @@ export class EditDialog {
       require: { words: list(this.require.value), labels: chosen("require") },
       forbid: { words: list(this.forbid.value), labels: chosen("forbid") },
       keep: this.keep.checked,
+      ...(this.spot.lost && { lost: true }),
     };
     this.dialog.close();
     this.calls.grow(edit);

@@ -3,13 +3,8 @@
 import { sentencesOf } from "./api.js";
 import { known } from "./context.js";
 import { byId, h, refill } from "./dom.js";
+import { misfit, purposeOf, samplesOf } from "./purpose.js";
 import { TemplatePanel } from "./template.js";
-
-const SAMPLES = [
-  "It seems like he has made a mistake.",
-  "I had a dream yesterday and it was about you.",
-  "Did we find anything to charge this kid with?",
-];
 
 /** Words between commas, or lines. */
 export const list = (text) =>
@@ -27,6 +22,7 @@ export class Form {
     byId("source-form").addEventListener("submit", (event) => {
       event.preventDefault();
       if (byId("text").value.trim()) calls.grow();
+      else calls.fail(new Error("There is no text yet: type a sentence."));
     });
     byId("text").addEventListener("keydown", (event) => {
       if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
@@ -38,11 +34,11 @@ export class Form {
     byId("model").addEventListener("change", () => this.useDefaults());
     byId("steer-toggle").addEventListener("click", () => this.showSteering(byId("steer").hidden));
     byId("steer").addEventListener("input", () => this.noteSteering());
-    this.samples();
+    byId("text").addEventListener("input", () => this.checkText());
   }
 
   samples() {
-    const buttons = SAMPLES.map((text) =>
+    const buttons = samplesOf(this.model).map((text) =>
       h(
         "button",
         {
@@ -50,6 +46,7 @@ export class Form {
           class: "sample",
           onclick: () => {
             byId("text").value = text;
+            this.checkText();
             this.calls.grow();
           },
         },
@@ -89,8 +86,28 @@ export class Form {
     byId("beam-width").max = model.limits?.beam ?? 16;
     byId("beam-width").value = model.defaults?.beam ?? 5;
     byId("alpha").value = model.defaults?.alpha ?? 0.8;
-    byId("text").maxLength = model.limits?.text ?? 400;
+    byId("purpose").textContent = purposeOf(model);
+    this.samples();
+    this.checkText();
     this.panel.reset(model);
+  }
+
+  /** The characters that a sentence may have. */
+  get most() {
+    return this.model?.limits?.text ?? 400;
+  }
+
+  /** Say at once how much room there is, and whether the model reads this script. */
+  checkText() {
+    const text = byId("text").value.trim();
+    const size = [...text].length;
+    const over = size > this.most;
+    byId("count").classList.toggle("over", over);
+    byId("count").hidden = size < 0.75 * this.most;
+    byId("count").textContent = `${size} characters; a sentence may have ${this.most}`;
+    const strange = this.model && misfit(this.model, text);
+    byId("script").hidden = !strange;
+    byId("script").textContent = strange ?? "";
   }
 
   showSteering(on) {
@@ -122,11 +139,13 @@ export class Form {
   /** What of a text grows at a time: its sentences, where the model has learnt single ones. */
   async sentencesOf(text) {
     const several = this.model?.defaults?.split && /[.!?。！？].*\p{L}/su.test(text);
-    if (!several) return [text];
-    return sentencesOf(text).then(
-      ({ sentences }) => sentences,
-      () => [text], // growing will tell what is wrong
-    );
+    const fits = (one) => [...one].length <= this.most;
+    if (!several && fits(text)) return [text];
+    const { sentences } = await sentencesOf(text);
+    const long = sentences.find((one) => !fits(one));
+    if (long === undefined) return sentences;
+    const what = sentences.length > 1 ? `The sentence “${[...long].slice(0, 40).join("")}…”` : "The sentence";
+    throw new Error(`${what} has ${[...long].length} characters and may have ${this.most}: shorten it or cut it in two.`);
   }
 
   /** The sentences of a text side by side, the one that grows marked; `choose` is told which to grow instead. */
@@ -157,6 +176,7 @@ export class Form {
     byId("text").value = settings.text ?? "";
     if (this.models.some((model) => model.name === settings.model)) byId("model").value = settings.model;
     this.useDefaults();
+    this.checkText();
     if (settings.beam !== undefined) byId("beam-width").value = settings.beam;
     if (settings.alpha !== undefined) byId("alpha").value = settings.alpha;
     byId("start").value = settings.start ?? "";

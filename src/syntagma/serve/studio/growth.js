@@ -15,19 +15,18 @@ export function firstRequest(settings, branch) {
   const body = { ...settings, require: edit.require, forbid: edit.forbid };
   const last = branch.levels.at(-1);
   if (!last) {
-    if (edit.context !== null) {
+    if (branch.start !== undefined) {
       delete body.start;
-      body.beam_state = [{ context: edit.context }];
+      body.beam_state = [{ context: branch.start }];
     }
     if (edit.pins.length) body.pins = edit.pins.map((pin) => ({ index: 0, ...pin }));
     return body;
   }
-  body.beam_state = branch.sent.map((place) => {
-    const entry = { state: last.beam[place].state };
-    return place === edit.node && edit.context !== null ? { ...entry, context: edit.context } : entry;
-  });
-  const index = branch.sent.indexOf(edit.node);
-  if (edit.pins.length) body.pins = edit.pins.map((pin) => ({ index, ...pin }));
+  // A state is what the service grew; what the user has made of it since, in this branch or before, goes along.
+  const nodes = branch.sent.map((place) => last.beam[place]);
+  body.beam_state = nodes.map(({ state, was, context }) => (was === undefined ? { state } : { state, context }));
+  const pins = nodes.flatMap((node, index) => (node.pins ?? []).map((pin) => ({ index, ...pin })));
+  if (pins.length) body.pins = pins;
   return body;
 }
 
@@ -59,6 +58,7 @@ export async function growBranch(settings, branch, calls, signal) {
     try {
       const done = await stream(nextRequest(settings, branch), take, signal);
       branch.outputs = done.outputs;
+      branch.rerank = done.rerank;
       branch.ends = ends(branch, done);
       branch.status = "done";
       return;

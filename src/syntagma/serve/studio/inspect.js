@@ -12,12 +12,13 @@ const MOST = 6;
  * @param {import("./beam.js").Spot} spot
  * @param {number|null} label the open label that is pointed at, if one is
  * @param {import("./state.js").Token[]} start
+ * @param {((spot: import("./beam.js").Spot) => void)|null} open what a click on something that lost does
  */
-export function inspect(panel, { branch, level, place }, label, start) {
-  const node = branch.levels[level]?.beam[place];
+export function inspect(panel, { branch, level, place, lost = false }, label, start, open = null) {
+  const node = lost ? branch.levels[level].lost[place] : branch.levels[level]?.beam[place];
   const tokens = node ? node.tokens : start;
   const labels = tokens.filter((token) => token.label).map((token) => token.text);
-  const next = branch.levels[level + 1];
+  const next = lost ? undefined : branch.levels[level + 1];
   const mine = (one) => (level < 0 ? true : parentOf(branch, level + 1, one) === place);
   const depth = node ? branch.levels[level].depth : 1;
   refill(
@@ -26,14 +27,15 @@ export function inspect(panel, { branch, level, place }, label, start) {
       "h3",
       {},
       `Depth ${depth}`,
-      node && h("span", { class: "faint" }, `, ${place + 1} of ${branch.levels[level].beam.length}`),
+      node &&
+        h("span", { class: "faint" }, lost ? ", lost" : `, ${place + 1} of ${branch.levels[level].beam.length}`),
     ),
     h("p", { class: "context", dir: "auto" }, showTokens(tokens.map((token) => ({ ...token, new: false })))),
     node?.was !== undefined && h("p", { class: "faint" }, "It was: ", h("span", { dir: "auto" }, showText(node.was))),
     node && node.was === undefined && origin(node),
     node && !labels.length && h("p", { class: "faint" }, "No label is open: this is a finished text."),
     next && labels.length ? becoming(labels, next, mine, label) : null,
-    node && losers(branch.levels[level]),
+    node && open && losers(branch.levels[level], (at) => open({ branch, level, place: at, lost: true })),
   );
 }
 
@@ -63,7 +65,7 @@ function becoming(labels, next, mine, pointed) {
         .filter(({ part }) => !seen.has(part.became))
         .slice(0, MOST);
       const gone = others.map(({ part, node }) =>
-        pair(labels[at], part.became, `lost by ${number(best - node.score)}`, "gone"),
+        pair(labels[at], part.became, number(part.score), "gone", why(node, best)),
       );
       return h("ul", { class: "pairs" }, rows, gone);
     }),
@@ -81,32 +83,35 @@ function distinct(nodes, at) {
 }
 
 /** What competed at the same depth and lost. */
-function losers({ beam, lost }) {
+function losers({ beam, lost }, open) {
   if (!lost.length) return null;
   const best = Math.max(...beam.map((node) => node.score));
-  const rows = lost
-    .slice(0, MOST)
-    .map((node) =>
-      h(
-        "li",
-        {},
-        h(
-          "span",
-          { class: "context", dir: "auto" },
-          showTokens(node.tokens.map((token) => ({ ...token, new: false }))),
-        ),
-        h("span", { class: "figure" }, `${number(best - node.score)} behind`),
-      ),
-    );
+  const rows = lost.map((node, at) => h("li", {}, loser(node, why(node, best), () => open(at))));
   return section("Lost at this depth", h("ul", { class: "losers" }, rows));
 }
 
-function pair(label, became, figure, kind = "") {
+/** Something that lost, and why; a click opens it, to grow on from there. */
+export function loser(node, reason, open) {
+  return h(
+    "button",
+    { type: "button", class: "plain loser", title: "Grow on from this one", onclick: open },
+    h("span", { class: "context", dir: "auto" }, showTokens(node.tokens.map((token) => ({ ...token, new: false })))),
+    h("span", { class: "behind" }, reason),
+  );
+}
+
+/** Why a context left the beam: what refused it, or how far it was behind. */
+export function why(node, best) {
+  if (node.reason && node.reason !== "outscored") return node.reason;
+  return best > node.score ? `${number(best - node.score)} behind` : "outscored";
+}
+
+function pair(label, became, figure, kind = "", note = "") {
   return h(
     "li",
     { class: kind },
     chip(label),
-    h("span", { class: "became", dir: "auto" }, showText(became)),
+    h("span", { class: "became", dir: "auto" }, showText(became), note && h("span", { class: "why" }, note)),
     h("span", { class: "figure" }, figure),
   );
 }

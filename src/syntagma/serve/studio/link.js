@@ -45,7 +45,7 @@ const NO_WISH = { words: [], labels: [] };
 const isWish = (wish) => wish.words.length || wish.labels.length;
 
 /** An edit without what is empty. */
-function shortened({ level, node, from, context, pins, require, forbid, keep }) {
+function shortened({ level, node, from, context, pins, require, forbid, keep, lost }) {
   return {
     level,
     node,
@@ -55,6 +55,7 @@ function shortened({ level, node, from, context, pins, require, forbid, keep }) 
     ...(isWish(require) && { require }),
     ...(isWish(forbid) && { forbid }),
     ...(keep && { keep }),
+    ...(lost && { lost }),
   };
 }
 

@@ -7,6 +7,7 @@ import { readContext, spoken } from "./context.js";
 import { announce, byId, copy, h, refill } from "./dom.js";
 import { EditDialog } from "./edit.js";
 import { Form } from "./form.js";
+import { drawGlance, lastView, showView } from "./glance.js";
 import { growBranch } from "./growth.js";
 import { remember, showHistory } from "./history.js";
 import { inspect } from "./inspect.js";
@@ -20,11 +21,7 @@ let running = null; // the controller of what grows now
 
 /** The first context of the active branch, as text and as tokens. */
 function startText() {
-  const { branch } = store;
-  for (let at = branch; at; at = store.find(at.parent)) {
-    if (at.edit?.level === -1 && at.edit.context !== null) return at.edit.context;
-  }
-  return store.settings?.start ?? "<T>";
+  return store.branch?.start ?? store.settings?.start ?? "<T>";
 }
 const start = () => readContext(startText());
 
@@ -36,9 +33,11 @@ const beam = new BeamView(byId("beam"), {
   start,
   open: (spot) => edit.open(spot),
   look: (spot, label) =>
-    spot ? inspect(byId("inspector"), spot, label, start()) : byId("inspector").replaceChildren(...hint),
+    spot
+      ? inspect(byId("inspector"), spot, label, start(), (other) => edit.open(other))
+      : byId("inspector").replaceChildren(...hint),
 });
-const result = new ResultView({ start });
+const result = new ResultView({ start, fail });
 
 /* -- telling */
 
@@ -114,7 +113,12 @@ async function run(branch) {
 
 async function grow() {
   const settings = form.read();
-  return growSentence(settings, await form.sentencesOf(settings.text), 0);
+  try {
+    return await growSentence(settings, await form.sentencesOf(settings.text), 0);
+  } catch (error) {
+    fail(error);
+    return false;
+  }
 }
 
 /** Grow one of the sentences of a text. */
@@ -144,7 +148,10 @@ function keep() {
 /** Grow again what a link describes. */
 async function replay(fragment) {
   const wanted = fromFragment(fragment);
-  if (!wanted) return;
+  if (!wanted) {
+    if (/^#?s=/u.test(fragment)) notice("This link cannot be read: it was cut short, or made by another version.");
+    return;
+  }
   form.write(wanted.settings);
   if (!(await run(store.begin(wanted.settings)))) return;
   for (const { at, ...change } of wanted.edits) {
@@ -167,9 +174,10 @@ async function replay(fragment) {
 }
 
 /** Where the context that an edit changed stands now. */
-function placeOf(parent, { level, node, from }) {
+function placeOf(parent, { level, node, from, lost }) {
   if (!parent || level < 0) return parent ? 0 : null;
-  const contexts = parent.levels[level]?.beam.map((one) => one.context) ?? [];
+  const shown = parent.levels[level];
+  const contexts = (lost ? shown?.lost : shown?.beam)?.map((one) => one.context) ?? [];
   if (contexts[node] === from) return node;
   const found = contexts.indexOf(from);
   return found >= 0 ? found : null;
@@ -183,6 +191,7 @@ store.watch(() => {
   byId("beam-section").hidden = !there;
   beam.draw(store);
   result.draw(store);
+  drawGlance(store);
   drawBranches(store);
   byId("undo").disabled = !store.past.length || running !== null;
   byId("redo").disabled = !store.future.length || running !== null;
@@ -217,6 +226,9 @@ byId("open-history").addEventListener("click", () =>
     window.location.hash = link;
   }),
 );
+for (const view of ["texts", "growth"]) byId(`view-${view}`).addEventListener("click", () => showView(view));
+showView(lastView());
+byId("open-help").addEventListener("click", () => byId("help").showModal());
 window.addEventListener("hashchange", () => replay(window.location.hash));
 
 /* -- beginning */

@@ -1,13 +1,14 @@
 /** The text as it grows and when it is finished: large, with its tree, its rivals and ways to copy it. */
 
+import { explain } from "./api.js";
 import { growingTree, readTree } from "./brackets.js";
 import { showTokens } from "./context.js";
-import { byId, copy, h, number, refill } from "./dom.js";
+import { byId, copier, h, number, refill } from "./dom.js";
 import { markedWay, nameOf } from "./state.js";
 import { drawTree, treeFile } from "./tree.js";
 
 export class ResultView {
-  /** @param {{start: () => import("./state.js").Token[]}} calls */
+  /** @param {{start: () => import("./state.js").Token[], fail: (error: Error) => void}} calls */
   constructor(calls) {
     this.calls = calls;
   }
@@ -34,7 +35,12 @@ export class ResultView {
   }
 
   status(branch, output, leading) {
-    if (output) return `score ${number(output.score)}, ${branch.levels.length} levels`;
+    if (output) {
+      const ranked = output.rank_score ?? null;
+      const order = ranked === null ? [] : [`placed by the ${branch.rerank ?? ""} reranker: ${number(ranked)}`];
+      const said = [...order, `search score ${number(output.score)}`, `${branch.levels.length} levels`];
+      return said.join(", ") + (output.note ? `; ${output.note}` : "");
+    }
     if (branch.status === "stopped") return "stopped; change a context to go on from it, or grow again";
     return leading ? `growing, depth ${leading.depth}` : "growing";
   }
@@ -63,15 +69,17 @@ export class ResultView {
       ["JSON", () => JSON.stringify(all(), null, 2)],
     ];
     const buttons = kinds.filter(([, , there = true]) => there).map(([name, text]) => copier(name, text));
-    refill(byId("copies"), h("span", {}, "Copy as "), buttons);
+    const first = store.branch.edit === null; // an explanation is of the search without the user's edits
+    refill(byId("copies"), h("span", {}, "Copy as "), buttons, first && explainer(store.settings, this.calls.fail));
   }
 
   others(store, branch) {
     byId("others").hidden = branch.outputs.length < 2;
+    const reranked = (branch.outputs[0]?.rank_score ?? null) !== null;
+    byId("order").textContent = reranked ? ` best first, by the reranker` : ` best first, by the search score`;
     const items = branch.outputs.map((output, at) => {
       const choose = () => store.look({ chosen: at });
-      // Not how far behind: a second opinion may have put a text with a lower score first.
-      const figure = at ? `score ${number(output.score)}` : "best";
+      const figure = number(output.rank_score ?? output.score); // what decided the order
       const button = h(
         "button",
         { type: "button", class: "plain other", "aria-pressed": String(at === store.view.chosen), onclick: choose },
@@ -84,14 +92,17 @@ export class ResultView {
   }
 }
 
-function copier(name, text) {
-  const button = h("button", { type: "button" }, name);
-  button.addEventListener("click", async () => {
-    await copy(text());
-    button.textContent = "copied";
-    setTimeout(() => {
-      button.textContent = name;
-    }, 1200);
-  });
-  return button;
+/** A button that opens the page which explains the whole search. */
+function explainer(settings, fail) {
+  const open = async () => {
+    const page = window.open("", "_blank"); // at once: a browser lets a click open a page, not an answer
+    try {
+      const address = await explain(settings);
+      if (page) page.location = address;
+    } catch (error) {
+      page?.close();
+      fail(error);
+    }
+  };
+  return h("button", { type: "button", id: "explain", onclick: open }, "Explain ↗");
 }

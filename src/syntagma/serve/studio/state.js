@@ -7,19 +7,20 @@
  * @typedef {{text: string, label: boolean, new: boolean}} Token
  * @typedef {{label: string, became: string, score: number}} Part
  * @typedef {{state: string, context: string, tokens: Token[], score: number, depth: number, parent: number|null,
- *   finished: boolean, edited: boolean, rewarded: boolean, infill_score: number, parts: Part[],
+ *   finished: boolean, edited: boolean, rewarded: boolean, reason: string|null, infill_score: number, parts: Part[],
  *   was?: string, pins?: {label: number, words: string}[]}} BeamNode
  *   `was` and `pins`: what the user changed here, and what it was before.
  * @typedef {{depth: number, beam: BeamNode[], lost: BeamNode[], sent?: number[]}} Level
  *   `sent`: at the first level after an edit, the branch's `sent`, in which parents count.
- * @typedef {{text: string, score: number, tree: string|null, levels: string[], trace: object[]}} Output
+ * @typedef {{text: string, score: number, rank_score: number|null, note: string|null, tree: string|null, levels: string[], trace: object[]}} Output
  * @typedef {{words: string[], labels: string[]}} Wish
  * @typedef {{level: number, node: number, context: string|null, pins: {label: number, words: string}[],
- *   require: Wish, forbid: Wish, keep: boolean}} Edit
- *   `level` is an index into the branch's levels, -1 for the start; `context` is null where only wishes were made.
- * @typedef {{id: number, parent: number|null, edit: Edit|null, fixed: number, levels: Level[],
- *   sent?: number[], outputs: Output[], ends: number[], status: "growing"|"done"|"stopped"}} Branch
- *   `fixed`: how many levels are the parent's; `sent`: which nodes of the last of those were grown on;
+ *   require: Wish, forbid: Wish, keep: boolean, lost?: boolean}} Edit
+ *   `level` is an index into the branch's levels, -1 for the start; `context` is null where only wishes were made;
+ *   `lost`: the node is one of what lost at that level, and is taken into the beam.
+ * @typedef {{id: number, parent: number|null, edit: Edit|null, start?: string, fixed: number, levels: Level[],
+ *   sent?: number[], rerank?: string, outputs: Output[], ends: number[], status: "growing"|"done"|"stopped"}} Branch
+ *   `start`: the first context, where the user changed it here or in a branch before; `fixed`: how many levels are the parent's; `sent`: which nodes of the last of those were grown on;
  *   `ends`: for each output the place of its context in the last beam.
  */
 
@@ -75,12 +76,17 @@ export class Store {
     this.remember();
     const parent = this.branch;
     const branch = this.make(parent.id, edit, parent.levels.slice(0, edit.level + 1));
+    branch.start = edit.level < 0 ? (edit.context ?? parent.start) : parent.start;
     const last = branch.levels.at(-1);
     if (last) {
-      branch.sent = edit.keep ? last.beam.map((_, place) => place) : [edit.node];
+      const taken = edit.lost ? last.lost[edit.node] : last.beam[edit.node];
+      const beam = edit.lost ? [...last.beam, taken] : last.beam;
+      const place = edit.lost ? last.beam.length : edit.node;
+      branch.sent = edit.keep ? beam.map((_, at) => at) : [place];
       branch.levels[branch.fixed - 1] = {
         ...last,
-        beam: last.beam.with(edit.node, edited(last.beam[edit.node], edit)),
+        beam: beam.with(place, edited(taken, edit)),
+        lost: last.lost.filter((one) => one !== taken),
       };
     }
     this.view = { branches: [...this.view.branches, branch], active: branch.id, beside: null, chosen: 0 };

@@ -33,7 +33,7 @@ function layout(tree) {
   const place = (node, left, depth) => {
     deepest = Math.max(deepest, depth);
     const word = typeof node === "string";
-    const text = word ? node : node.label + (node.free ? " *" : "");
+    const text = word ? node : (node.label === "TOP" ? "T" : node.label) + (node.free ? " *" : "");
     const own = widthOf(text, !word) + (word ? 0 : 12);
     const children = word ? [] : node.children;
     if (!children.length) {

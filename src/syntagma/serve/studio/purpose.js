@@ -1,0 +1,41 @@
+/** What a model is for, in one line for people, with examples of its language; and whether it reads a text's script. */
+
+const SAMPLES = {
+  en: [
+    "It seems like he has made a mistake.",
+    "I had a dream yesterday and it was about you.",
+    "Did we find anything to charge this kid with?",
+  ],
+  de: ["Es scheint, dass er einen Fehler gemacht hat.", "Ich habe gestern von dir geträumt.", "Wo ist der Bahnhof?"],
+  zh: ["他好像犯了一个错误。", "我昨天梦见了你。", "火车站在哪里？"],
+};
+const SCRIPTS = { zh: /\p{Script=Han}/u, ja: /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u };
+for (const code of ["en", "de", "fr", "es", "it", "nl", "pt"]) SCRIPTS[code] = /\p{Script=Latin}/u;
+
+const names = new Intl.DisplayNames(["en"], { type: "language" });
+
+/** The languages in a model's name: `paraphrase-en`, `translate-de-en`. */
+function languagesOf(model) {
+  const found = /(?:^|-)(paraphrase|translate)-([a-z]{2})(?:-([a-z]{2}))?(?:-|$)/u.exec(model.name);
+  return found ? { task: found[1], source: found[2], target: found[3] ?? found[2] } : { task: model.task };
+}
+
+/** In one line what a model does. */
+export function purposeOf(model) {
+  const { task, source, target } = languagesOf(model);
+  if (source && source !== target) return `${names.of(source)} to ${names.of(target)}`;
+  if (source) return `Paraphrases ${names.of(source)}`;
+  return task === "paraphrase" ? "Says a sentence in other words" : "Writes a sentence anew";
+}
+
+/** Sentences to try a model with. */
+export const samplesOf = (model) => SAMPLES[languagesOf(model).source] ?? SAMPLES.en;
+
+/** What to say where a text is in a script that the model has not learnt; null where it is not. */
+export function misfit(model, text) {
+  const { source } = languagesOf(model);
+  const script = SCRIPTS[source];
+  const letters = text.match(/\p{L}/gu) ?? [];
+  if (!script || !letters.length || letters.some((letter) => script.test(letter))) return null;
+  return `This model reads ${names.of(source)}; it has not learnt the script of this text.`;
+}
