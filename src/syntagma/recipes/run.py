@@ -25,7 +25,7 @@ from syntagma.corpus import Corpus, prepare
 from syntagma.errors import ConfigError, Place, SyntagmaError
 from syntagma.experiment.table import Row, Table, TestRows, compare_systems
 from syntagma.files import lines_begun, read_lines, write_whole
-from syntagma.hub import MARIAN_FILES, fetch, hash_file
+from syntagma.hub import PRETRAINED_FILES, fetch, hash_file
 from syntagma.recipes.data import TestTexts, check_data, corpus_parser, parses_outputs, read_test, rows_for
 from syntagma.recipes.recipe import OutputRow, Recipe
 from syntagma.search.options import SearchOptions
@@ -112,7 +112,7 @@ class RecipeRun:
             self.say("prepare: parsing and storing the pairs")
             options = self.recipe.corpus_options(self.data)
             if options.pieces is not None and not Path(options.pieces).is_dir():
-                options = replace(options, pieces=str(fetch(options.pieces, "model", MARIAN_FILES)))
+                options = replace(options, pieces=str(fetch(options.pieces, "model", PRETRAINED_FILES)))
             prepare(options, folder)
         return folder
 
