@@ -368,3 +368,46 @@ def test_a_stopping_service_says_so() -> None:
 
     service = tiny_service()
     run(test, service)
+
+
+def test_head_gzip_kinds_and_request_ids() -> None:
+    async def test(client: Client) -> None:
+        for path in ("/", "/v1/models", "/studio/api.js", "/healthz"):
+            head, whole = await client.head(path), await client.get(path)
+            assert (head.status_code, head.content) == (200, b"")
+            assert head.headers["content-type"] == whole.headers["content-type"]
+        plain = await client.post("/v1/stream", json={"text": SOURCE}, headers={"accept-encoding": "identity"})
+        packed = await client.post("/v1/stream", json={"text": SOURCE}, headers={"accept-encoding": "gzip"})
+        assert "content-encoding" not in plain.headers
+        assert packed.headers["content-encoding"] == "gzip"
+        assert packed.text == plain.text
+        assert "content-encoding" not in (await client.get("/healthz", headers={"accept-encoding": "gzip"})).headers
+        form = await client.post("/v1/generate", data={"text": SOURCE})
+        assert (form.status_code, list(form.json())) == (415, ["error"])
+        given = await client.get("/healthz", headers={"x-request-id": "proxy-7"})
+        assert given.headers["x-request-id"] == "proxy-7"
+        made = await client.get("/healthz", headers={"x-request-id": "a b"})
+        assert len(made.headers["x-request-id"]) == 16
+
+    run(test)
+
+
+def test_a_service_is_ready_while_it_has_room_and_does_not_stop() -> None:
+    service = tiny_service()
+
+    async def test(client: Client) -> None:
+        assert (await client.get("/readyz")).json() == {"status": "ready"}
+        tickets = []
+        while service.admission.has_room:
+            tickets.append(service.admission.enter(200.0))
+        assert (await client.get("/readyz")).status_code == 503
+        refused = await client.post("/v1/stream", json={"text": SOURCE, "beam": 16})
+        assert (refused.status_code, int(refused.headers["retry-after"]) >= 1) == (503, True)
+        assert "ask again in" in refused.json()["error"]
+        assert (await client.get("/healthz")).status_code == 200
+        for ticket in tickets:
+            ticket.leave(finished=False)
+        service.stopping = True
+        assert (await client.get("/readyz")).status_code == 503
+
+    run(test, service)

@@ -39,9 +39,9 @@ REQUEST = GENERATOR.request(0, TEXT, Steering(), GENERATOR.defaults)
 OPERATIONS = [
     "POST /v1/generate", "POST /v1/grow", "POST /v1/stream", "POST /v1/explain", "POST /v1/parse", "POST /v1/template",
     "POST /v1/sentences", "GET /v1/compare/next", "POST /v1/compare/vote", "GET /v1/models", "GET /healthz",
-    "GET /metrics",
+    "GET /readyz", "GET /metrics",
 ]  # fmt: skip
-WITHOUT_VALUES = ("GET /v1/models", "GET /healthz", "GET /metrics")
+WITHOUT_VALUES = ("GET /v1/models", "GET /healthz", "GET /readyz", "GET /metrics")
 
 
 @pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE])

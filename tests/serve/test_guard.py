@@ -82,7 +82,7 @@ def test_the_body_is_handed_on_whole_and_once() -> None:
     async def app(scope: Any, ask: Any, send: Any) -> None:
         heard.extend([await ask(), await ask()])
 
-    scope = {"type": "http", "path": "/", "headers": [(b"host", b"localhost")]}
+    scope = {"type": "http", "method": "POST", "path": "/", "headers": [(b"host", b"localhost")]}
     asyncio.run(Guard(app, Rules(body=3), Counters(), ())(scope, receive, nothing))
     assert heard == [{"type": "http.request", "body": b"abc", "more_body": False}, leaves]
 

@@ -316,6 +316,7 @@ def test_a_context_is_edited_by_keyboard_alone(tab: Tab) -> None:
     page.keyboard.press("Enter")
     expect(page.locator(".branch-tab")).to_have_count(2)
     assert tab.finished().endswith(", right?")
+    expect(page.locator('.card.on-way[data-level="2"]')).to_be_focused()
 
 
 def test_a_hard_template_is_obeyed_and_every_level_marked(tab: Tab) -> None:

@@ -24,6 +24,9 @@ def serve(
         str | None,
         typer.Option(envvar="SYNTAGMA_TOKEN", help="What clients must show; needed beyond loopback."),
     ] = None,
+    token_file: Annotated[
+        Path | None, typer.Option(help="A file with the token, so that it stands in no command line.")
+    ] = None,
     allow_host: Annotated[
         list[str] | None, typer.Option(help="A further name of this service, such as a proxy's; repeat it.")
     ] = None,
@@ -37,6 +40,12 @@ def serve(
     patience: Annotated[
         float, typer.Option(help="Seconds a request may wait for others; who would wait longer gets 503 at once.")
     ] = 1.0,
+    drain: Annotated[
+        float, typer.Option(help="Seconds to go on serving after a signal, while /readyz answers 503.")
+    ] = 0.0,
+    log_level: Annotated[
+        str, typer.Option(help="error, warning, info (a line for each request) or debug.")
+    ] = "warning",
     threads: Annotated[
         int | None, typer.Option(min=1, help="CPU threads of a model.", show_default="one for small models")
     ] = None,
@@ -59,7 +68,7 @@ def serve(
             models=tuple(model or ()),
             host=host,
             port=port,
-            token=token,
+            token=token if token_file is None else _read_token(token_file, token),
             hosts=tuple(allow_host or ()),
             compare=None if compare is None else str(compare),
             votes=str(votes),
@@ -67,6 +76,20 @@ def serve(
             queue=queue,
             seconds=seconds,
             patience=patience,
+            drain=drain,
+            log_level=log_level,
             threads=threads,
         )
     )
+
+
+def _read_token(file: Path, given: str | None) -> str:
+    """The token that a file holds."""
+    from syntagma.errors import ConfigError
+
+    if given is not None:
+        raise ConfigError("a token and a token file are both given", remedy="give one of them")
+    try:
+        return file.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        raise ConfigError(f"the token file {file} cannot be read", remedy="give a text file with the token") from None

@@ -22,6 +22,8 @@ PARSED_BYTE = 0.15
 """Rows that a byte takes to be parsed."""
 DESCRIBED = 1.6
 """How much more a search takes whose levels are described."""
+ORDINARY_ROWS = 200.0
+"""What a sentence of ten words takes with a beam of five."""
 FIRST_PACE = 3e-4
 """Seconds of a row, before anything is known of this machine."""
 MEMORY = 0.95
@@ -87,6 +89,11 @@ class Admission:
     def wait(self, rows: float) -> float:
         """The seconds by which what is open would delay a request of so many rows."""
         return self.pace * sum(min(rows, ticket.rows) for ticket in self._open)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether an ordinary request would be let in."""
+        return self.wait(ORDINARY_ROWS) <= self.patience
 
     def enter(self, rows: float) -> Ticket:
         """Let a request in; `Busy`, with the seconds after which there is room, where it would wait too long."""

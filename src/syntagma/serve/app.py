@@ -33,7 +33,7 @@ def _problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The refusals of a route, for OpenAPI."""
     told = {
         400: "The Host or Origin header is not this service's.", 401: "The token is missing or wrong.",
-        413: "The body is too large.", 422: "A value is wrong or beyond a limit.",
+        413: "The body is too large.", 415: "The body is not JSON.", 422: "A value is wrong or beyond a limit.",
         503: "Too many requests are waiting; see Retry-After.", 504: "The time limit of the request is over.",
     }  # fmt: skip
     return {status: {"model": schemas.Problem, "description": told[status]} for status in (400, 401, *statuses)}
@@ -50,7 +50,7 @@ _EVENT = {
     "properties": {"event": {"enum": ["level", "done", "error"]}, "data": {"type": "string"}},
     "required": ["event", "data"],
 }
-_WORK = _problems(413, 422, 503, 504)
+_WORK = _problems(413, 415, 422, 503, 504)
 
 
 def make_app(service: Service) -> Guard:
@@ -214,6 +214,14 @@ def _tells(app: FastAPI, service: Service) -> None:
         if service.stopping:
             return JSONResponse({"error": "The service is stopping."}, 503, {"Retry-After": "1"})
         return JSONResponse({"status": "ok"})
+
+    @app.get("/readyz", responses=_problems(503) | {200: {"model": schemas.Health}}, response_model=None)
+    async def ready() -> Response:
+        """Whether to send requests here; 503 while the service stops or has as much to do as it can."""
+        if service.stopping or not service.admission.has_room:
+            what = "The service is stopping." if service.stopping else "The service has enough to do."
+            return JSONResponse({"error": what}, 503, {"Retry-After": "1"})
+        return JSONResponse({"status": "ready"})
 
     @app.get("/metrics", responses=_as_json(_problems()), response_class=PlainTextResponse, response_model=None)
     async def metrics() -> Response:

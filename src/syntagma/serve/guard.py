@@ -12,6 +12,8 @@ import hmac
 import ipaddress
 import json
 import logging
+import re
+import secrets
 import time
 from collections.abc import Awaitable, Callable, Collection, MutableMapping
 from dataclasses import dataclass
@@ -20,6 +22,7 @@ from urllib.parse import urlsplit
 
 from syntagma.search.explain import BEAM_STYLE, PAGE_STYLE
 from syntagma.serve.counters import Counters
+from syntagma.serve.sending import Sending, takes_gzip
 from syntagma.tree.draw import TREE_STYLE
 
 Scope = MutableMapping[str, Any]
@@ -128,28 +131,39 @@ class Guard:
             return
         begun = time.monotonic()
         status = 0
+        method, asked = scope["method"], dict(scope["headers"])
+        request_id = _request_id(asked.get(b"x-request-id", b"").decode("latin-1"))
+        if method == "HEAD":
+            scope = {**scope, "method": "GET"}
+        compress = takes_gzip(asked.get(b"accept-encoding", b"").decode("latin-1"))
+        sending = Sending(send, compress=compress, head=method == "HEAD")
 
         async def answer(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = self._headers(scope["path"], message.get("headers", []))
-            await send(message)
+                headers = self._headers(scope["path"], message.get("headers", []))
+                message["headers"] = [*headers, (b"x-request-id", request_id.encode())]
+            await sending(message)
 
         self.counters.open += 1
         try:
             self._check(scope)
             body = await self._body(scope, receive)
+            _check_kind(scope, body)
             await self.app(scope, _again(body, receive), answer)
         except Refusal as refusal:
             await refuse(answer, refusal)
         except Exception as error:
-            log.error("a request failed", exc_info=error)
+            log.error("request %s failed", request_id, exc_info=error)
             if not status:
                 await refuse(answer, Refusal(500, "The service failed at this request."))
         finally:
             self.counters.open -= 1
-            self.counters.count(self._path(scope["path"]), status or 499, time.monotonic() - begun)
+            seconds = time.monotonic() - begun
+            self.counters.count(self._path(scope["path"]), status or 499, seconds)
+            # The path as a label only: what a client sends is nobody's business.
+            log.info("%s %s %s %d %.3f s", request_id, method, self._path(scope["path"]), status or 499, seconds)
 
     def _check(self, scope: Scope) -> None:
         headers = _once(scope)
@@ -192,7 +206,7 @@ class Guard:
         return b"".join(parts)
 
     def _headers(self, path: str, own: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-        cache = "no-store" if path.startswith(("/v1/", "/metrics", "/healthz")) else "no-cache"
+        cache = "no-store" if path.startswith(("/v1/", "/metrics", "/healthz", "/readyz")) else "no-cache"
         fixed = HEADERS | {"cache-control": cache}
         given = {name.lower() for name, _ in own}
         return [*own, *((n.encode(), v.encode()) for n, v in fixed.items() if n.encode() not in given)]
@@ -200,6 +214,18 @@ class Guard:
     def _path(self, path: str) -> str:
         """The path as a label: those that clients make up are one."""
         return path if path in self.paths else "studio" if path.startswith("/studio/") else "other"
+
+
+def _request_id(given: str) -> str:
+    """The id that a proxy gave the request, or a new one."""
+    return given if re.fullmatch(r"[A-Za-z0-9._-]{1,64}", given) else secrets.token_hex(8)
+
+
+def _check_kind(scope: Scope, body: bytes) -> None:
+    """A body is JSON, or is refused."""
+    kind = dict(scope["headers"]).get(b"content-type", b"").partition(b";")[0].strip().lower()
+    if body and kind and kind != b"application/json":
+        raise Refusal(415, "The body is not JSON: send it with Content-Type: application/json.")
 
 
 def _once(scope: Scope) -> dict[bytes, bytes]:

@@ -7,6 +7,7 @@ import logging
 import signal
 import socket
 import sys
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,8 @@ from syntagma.serve.models import load_bundled_parser, load_models
 from syntagma.serve.service import Service
 
 SHORTEST_TOKEN = 8
+LOG_LEVELS = ("error", "warning", "info", "debug")
+"""With `info` every request has a line: its id, method, path, status and seconds."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,9 @@ class ServeSettings(Settings):
     patience: float = 1.0
     """Seconds that a request may wait for others; who would wait longer is refused at once."""
     threads: int | None = None
+    drain: float = 0.0
+    """Seconds after a signal in which it still serves, and /readyz says that it stops, so that a proxy can see it."""
+    log_level: str = "warning"
 
     def __post_init__(self) -> None:
         for name in ("batch", "queue"):
@@ -52,6 +58,10 @@ class ServeSettings(Settings):
             raise ConfigError(f"a time limit of {self.seconds} s makes no sense", remedy="give up to 3600 seconds")
         if not 0 < self.patience <= self.seconds:
             raise ConfigError(f"a patience of {self.patience} s makes no sense", remedy="give less than --seconds")
+        if not 0 <= self.drain <= 3600:
+            raise ConfigError(f"draining for {self.drain} s makes no sense", remedy="give up to 3600 seconds")
+        if self.log_level not in LOG_LEVELS:
+            raise ConfigError(f"there is no log level {self.log_level!r}", remedy=f"use {', '.join(LOG_LEVELS)}")
         if self.token is None and not is_loopback(self.host):
             raise ConfigError(
                 f"{self.host} can be reached from other machines, and there is no token",
@@ -70,6 +80,7 @@ class ServeSettings(Settings):
 def serve(settings: ServeSettings) -> None:
     """Serve until a signal comes; then finish what was begun."""
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="syntagma: %(message)s")
+    logging.getLogger("syntagma").setLevel(settings.log_level.upper())
     with _listen(settings.host, settings.port) as listener:
         comparison = None
         if settings.compare is not None:
@@ -99,7 +110,7 @@ def serve(settings: ServeSettings) -> None:
             lifespan="on",
             timeout_graceful_shutdown=int(settings.seconds) + 5,
         )
-        Server(config, service).run(sockets=[listener])
+        Server(config, service, settings.drain).run(sockets=[listener])
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -114,9 +125,9 @@ def _listen(host: str, port: int) -> socket.socket:
 class Server(uvicorn.Server):
     """uvicorn's server, which says where it is, and ends in peace when it is told to."""
 
-    def __init__(self, config: uvicorn.Config, service: Service) -> None:
+    def __init__(self, config: uvicorn.Config, service: Service, drain: float = 0.0) -> None:
         super().__init__(config)
-        self.service = service
+        self.service, self.drain = service, drain
 
     async def startup(self, sockets: Sequence[socket.socket] | None = None) -> None:
         """Start, and tell the address."""
@@ -132,5 +143,13 @@ class Server(uvicorn.Server):
         """Stop at the first signal after finishing what was begun, at a second SIGINT at once."""
         if self.should_exit and sig == signal.SIGINT:
             self.force_exit = True
-        self.service.stopping = True
+        draining, self.service.stopping = self.service.stopping, True
+        if self.drain and not draining:
+            timer = threading.Timer(self.drain, self._exit)
+            timer.daemon = True
+            timer.start()
+        else:
+            self._exit()
+
+    def _exit(self) -> None:
         self.should_exit = True

@@ -91,7 +91,8 @@ export class BeamView {
 
   row(level) {
     const { branch } = this;
-    const { beam, lost, depth } = branch.levels[level];
+    const { beam, lost } = branch.levels[level];
+    const depth = branch.levels[0].depth + level; // also where only finished contexts stayed, and none is so deep
     const best = Math.max(...beam.map((node) => node.score));
     const sent = level === branch.fixed - 1 ? branch.sent : null;
     const cards = beam.map((node, place) => this.card(node, level, place, best, sent && !sent.includes(place)));
@@ -175,6 +176,11 @@ export class BeamView {
 
   lines() {
     if (this.branch && this.shown.branch) this.svg = drawLines(this.root, this.svg, this.branch, this.way ?? []);
+  }
+
+  /** Put the focus on the marked context of a level, without moving the page. */
+  focusWay(level) {
+    this.at(level, this.way?.[level] ?? 0)?.focus({ preventScroll: true });
   }
 
   cards() {

@@ -132,7 +132,10 @@ async function growSentence(settings, sentences, at) {
 async function growOn(change) {
   if (isEmpty(change) && change.keep) return false;
   const done = await run(store.fork(change));
-  if (done) keep();
+  if (done) {
+    keep();
+    beam.focusWay(change.level + 1);
+  }
   return done;
 }
 
