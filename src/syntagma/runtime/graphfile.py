@@ -11,6 +11,7 @@ from pathlib import Path
 
 from syntagma.errors import Place, SyntagmaError
 from syntagma.network.weightfile import WeightFile
+from syntagma.protobuf import fields, packed_varints
 
 _TYPES = {1: "float32", 2: "uint8", 3: "int8", 7: "int64", 9: "bool", 10: "float16", 16: "bfloat16"}
 # Numbers of fields in onnx.proto.
@@ -34,12 +35,12 @@ def check_graph(path: Path, data: bytes, weights: WeightFile, remedy: str) -> No
 
 
 def _problems(data: bytes, weights: WeightFile) -> Iterator[str]:
-    graphs = [value for number, value in _fields(data) if number == _MODEL_GRAPH and isinstance(value, bytes)]
+    graphs = [value for number, value in fields(data) if number == _MODEL_GRAPH and isinstance(value, bytes)]
     if len(graphs) != 1:
         raise ValueError
     known = 0
     moved: list[str] = []
-    for number, tensor in _fields(graphs[0]):
+    for number, tensor in fields(graphs[0]):
         if number != _GRAPH_INITIALIZER or not isinstance(tensor, bytes):
             continue
         name, dtype, shape, places = _tensor(tensor)
@@ -69,56 +70,16 @@ def _tensor(data: bytes) -> tuple[str, str, tuple[int, ...], dict[str, str] | No
     name, dtype, external = "", "", False
     shape: list[int] = []
     places: dict[str, str] = {}
-    for number, value in _fields(data):
+    for number, value in fields(data):
         if number == _DIMS:
-            shape += _numbers(value) if isinstance(value, bytes) else [value]
+            shape += packed_varints(value) if isinstance(value, bytes) else [value]
         elif number == _DATA_TYPE and isinstance(value, int):
             dtype = _TYPES.get(value, f"type {value}")
         elif number == _NAME and isinstance(value, bytes):
             name = value.decode()
         elif number == _EXTERNAL_DATA and isinstance(value, bytes):
-            key, said = (part.decode() for _, part in _fields(value) if isinstance(part, bytes))
+            key, said = (part.decode() for _, part in fields(value) if isinstance(part, bytes))
             places[key] = said
         elif number == _DATA_LOCATION:
             external = value == _EXTERNAL
     return name, dtype, tuple(shape), places if external or places else None
-
-
-def _fields(data: bytes) -> Iterator[tuple[int, bytes | int]]:
-    """The fields of a protobuf message: numbers, and bytes of what has a length."""
-    at, end = 0, len(data)
-    while at < end:
-        tag, at = _number(data, at)
-        number, kind = tag >> 3, tag & 7
-        if kind == 0:
-            value, at = _number(data, at)
-            yield number, value
-        else:
-            size = {1: 8, 5: 4}.get(kind)
-            if kind == 2:
-                size, at = _number(data, at)
-            if size is None or at + size > end:
-                raise ValueError
-            yield number, data[at : at + size]
-            at += size
-
-
-def _numbers(data: bytes) -> list[int]:
-    """Packed numbers."""
-    numbers, at = [], 0
-    while at < len(data):
-        value, at = _number(data, at)
-        numbers.append(value)
-    return numbers
-
-
-def _number(data: bytes, at: int) -> tuple[int, int]:
-    """A number of variable length at that place, and the place behind it."""
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 127) << shift
-        if byte < 128:
-            return value, at
-        shift += 7

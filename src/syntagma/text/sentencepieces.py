@@ -25,6 +25,7 @@ from tokenizers import Tokenizer, models
 
 from syntagma.errors import ConfigError, InputError, Place
 from syntagma.files import write_whole
+from syntagma.protobuf import fields
 from syntagma.text.subwords import CONTROLS, MOST_REMEMBERED, PIECES_KIND, Subwords, units_of
 from syntagma.text.words import Sentence, Word, split
 from syntagma.tree.transform import KEPT_LABELS
@@ -238,51 +239,19 @@ def read_sentencepieces(path: str | Path) -> dict[str, float]:
     except OSError as error:
         raise InputError(f"it cannot be opened ({error.strerror})", place, "check the path") from None
     pieces: dict[str, float] = {}
-    kind = _UNIGRAM
+    kind: Any = _UNIGRAM
+    value: Any
     try:
-        for field, value in _fields(data):
+        for field, value in fields(data):
             if field == 1:
-                entry = dict(_fields(value))
+                entry: dict[int, Any] = dict(fields(value))
                 if entry.get(3, _NORMAL) == _NORMAL:
                     (score,) = struct.unpack("<f", entry.get(2, b"\0\0\0\0"))
                     pieces[entry[1].decode("utf-8")] = score
             elif field == 2:
-                kind = dict(_fields(value)).get(3, _UNIGRAM)
+                kind = dict(fields(value)).get(3, _UNIGRAM)
     except (IndexError, KeyError, struct.error, UnicodeDecodeError, TypeError, ValueError):
         raise InputError("this is not a sentencepiece file", place, remedy) from None
     if kind != _UNIGRAM or not pieces:
         raise ConfigError("it is no unigram model of sentencepiece", place, remedy)
     return pieces
-
-
-def _fields(data: bytes) -> Iterator[tuple[int, Any]]:
-    """The fields of a protobuf message: numbers for varints, bytes for all else."""
-    position = 0
-    while position < len(data):
-        key, position = _varint(data, position)
-        field, wire = key >> 3, key & 7
-        if wire == 0:
-            value, position = _varint(data, position)
-            yield field, value
-            continue
-        if wire == 2:
-            size, position = _varint(data, position)
-        elif wire in (1, 5):
-            size = 8 if wire == 1 else 4
-        else:
-            raise ValueError("a wire type that is not in use")
-        if position + size > len(data):
-            raise IndexError("the file ends in the middle of a field")
-        yield field, data[position : position + size]
-        position += size
-
-
-def _varint(data: bytes, position: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = data[position]
-        position += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, position
-        shift += 7
