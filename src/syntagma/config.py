@@ -16,6 +16,7 @@ syntagma.errors.ConfigError: 'widht' is not a setting of Shape; did you mean 'wi
 from __future__ import annotations
 
 import difflib
+import functools
 import json
 import types
 from collections.abc import Mapping
@@ -27,6 +28,12 @@ from syntagma.errors import ConfigError, Place
 from syntagma.files import write_whole
 
 
+@functools.cache
+def _hints(kind: Any) -> dict[str, Any]:
+    """The types of a class's fields; a service asks for them with every request."""
+    return get_type_hints(kind)
+
+
 class Settings:
     """Base of every configuration: subclasses are frozen dataclasses with typed fields."""
 
@@ -35,7 +42,7 @@ class Settings:
         """The settings with `values` and defaults for the rest; an unknown or ill-typed one is a `ConfigError`."""
         if not isinstance(values, Mapping):
             raise ConfigError(f"{shown(values)} are no settings of {cls.__name__}", remedy="give a mapping of them")
-        hints = get_type_hints(cls)
+        hints = _hints(cls)
         known = {field.name for field in fields(cls)}  # type: ignore[arg-type]
         for name in values:
             if name not in known:

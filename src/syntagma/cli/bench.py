@@ -44,7 +44,8 @@ def bench(
     ] = None,
     quick: Annotated[bool, typer.Option(help="Leave out what takes minutes.")] = False,
     model: Annotated[str | None, typer.Option(help="serve: the model to serve.")] = None,
-    seconds: Annotated[float, typer.Option(min=0.1, help="serve: how long the clients ask.")] = 30.0,
+    seconds: Annotated[float, typer.Option(min=0.1, help="serve: how long the clients ask each time.")] = 30.0,
+    clients: Annotated[int, typer.Option(min=1, help="serve: how many clients ask at once.")] = 200,
     setting: Annotated[
         list[str] | None,
         typer.Option(help="generate: BEAMxBATCH, such as 5x32, instead of 1 and 5 by 1 and 32; repeat it."),
@@ -57,7 +58,7 @@ def bench(
 
     more: dict[str, Any] = {}
     if name is Bench.serve:
-        more = {"model": model, "seconds": seconds}
+        more = {"model": model, "seconds": seconds, "clients": clients}
     elif name is Bench.generate:
         more = {"settings": [_setting(one) for one in setting or []], "runs": runs}
     _show(import_module(f"syntagma.bench.{name.value}").run(data, quick=quick, **more), as_json)

@@ -23,6 +23,8 @@ from syntagma.serve.guard import Rules, is_loopback
 from syntagma.serve.models import load_bundled_parser, load_models
 from syntagma.serve.service import Service
 
+SWITCH = 0.001
+"""Seconds after which a search gives way to the event loop, which would wait five times as long after every call."""
 SHORTEST_TOKEN = 8
 LOG_LEVELS = ("error", "warning", "info", "debug")
 """With `info` every request has a line: its id, method, path, status and seconds."""
@@ -81,6 +83,7 @@ def serve(settings: ServeSettings) -> None:
     """Serve until a signal comes; then finish what was begun."""
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="syntagma: %(message)s")
     logging.getLogger("syntagma").setLevel(settings.log_level.upper())
+    sys.setswitchinterval(SWITCH)
     with _listen(settings.host, settings.port) as listener:
         comparison = None
         if settings.compare is not None:

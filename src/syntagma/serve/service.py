@@ -14,7 +14,7 @@ from syntagma.search.document import Document, segments
 from syntagma.search.explain import explainable, explained
 from syntagma.search.request import SearchRequest
 from syntagma.search.result import Output
-from syntagma.serve.admission import DESCRIBED, Admission, Ticket, parse_rows, search_rows
+from syntagma.serve.admission import DESCRIBED, MOST_ROWS, Admission, Ticket, parse_rows, search_rows
 from syntagma.serve.compare import Comparison
 from syntagma.serve.counters import Counters
 from syntagma.serve.growing import (
@@ -234,7 +234,10 @@ class Service:
         """Let a search in, with what it is expected to take."""
         beam = settings(self.model(request.model).generator, request).beam
         parsed = parse_rows([request.exemplar]) if request.exemplar is not None else 0.0
-        return self.admission.enter(search_rows(texts, beam, described) + parsed)
+        rows = search_rows(texts, beam, described)
+        if rows > MOST_ROWS:
+            raise ConfigError("this is more than one request may ask for", remedy="send fewer texts or a narrower beam")
+        return self.admission.enter(rows + parsed)
 
     async def _begin(self, request: GrowRequest, levels: int | None) -> Growing:
         served = self.model(request.model)
