@@ -42,7 +42,7 @@ class Settings:
         """The settings with `values` and defaults for the rest; an unknown or ill-typed one is a `ConfigError`."""
         if not isinstance(values, Mapping):
             raise ConfigError(f"{shown(values)} are no settings of {cls.__name__}", remedy="give a mapping of them")
-        hints = _hints(cls)
+        hints = _hints(cls)  # type: ignore[arg-type]
         known = {field.name for field in fields(cls)}  # type: ignore[arg-type]
         for name in values:
             if name not in known:

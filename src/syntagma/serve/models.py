@@ -13,6 +13,8 @@ from syntagma.config import read_mapping
 from syntagma.errors import ConfigError, SyntagmaError
 from syntagma.hub import bundled, find_folder
 from syntagma.network.config import ModelConfig
+from syntagma.network.folder import read_config
+from syntagma.network.purpose import Purpose
 from syntagma.parse import Parser
 from syntagma.search import Generator
 from syntagma.serve import schemas
@@ -54,7 +56,7 @@ class Served:
     generator: Generator
     worker: Worker
     desk: Desk
-    task: str | None = None
+    purpose: Purpose = Purpose()
 
     @property
     def guided(self) -> bool:
@@ -65,7 +67,9 @@ class Served:
         """What /v1/models says of it."""
         return {
             "name": self.name,
-            "task": self.task,
+            "task": self.purpose.task,
+            "source_language": self.purpose.source_language,
+            "target_language": self.purpose.target_language,
             "guided": self.guided,
             "labels": list(self.generator.vocabulary.labels),
             "defaults": self.generator.defaults.to_dict(),
@@ -87,9 +91,8 @@ def load_models(
         if known in found:
             raise ConfigError(f"two models are called {known!r}", remedy="rename the folder of one of them")
         generator = Generator.from_pretrained(folder, threads=threads)
-        about = read_mapping(folder / "config.json").get("about", {})
-        task = about.get("task") if isinstance(about, dict) else None
-        found[known] = serve_model(known, generator, task=task, batch=batch, queue=queue)
+        _, about = read_config(folder, read_mapping(folder / "config.json"))
+        found[known] = serve_model(known, generator, purpose=Purpose.of(about, known), batch=batch, queue=queue)
     return found
 
 
@@ -97,13 +100,13 @@ def serve_model(
     name: str,
     generator: Generator,
     *,
-    task: str | None = None,
+    purpose: Purpose | None = None,
     batch: int = 32,
     queue: int = 128,
 ) -> Served:
     """A model with a thread of its own, which is not started yet."""
     worker = Worker(generator, batch=batch, queue=queue)
-    return Served(name, generator, worker, Desk("details", queue), None if task is None else str(task))
+    return Served(name, generator, worker, Desk("details", queue), purpose or Purpose.of({}, name))
 
 
 def bundled_guided() -> list[str]:

@@ -207,7 +207,9 @@ class ModelInfo(BaseModel):
     """One model that the service has."""
 
     name: str
-    task: str | None
+    task: str | None = Field(description="paraphrase or translate, where its folder says so.")
+    source_language: str | None = Field(description="The code of the language that it reads.")
+    target_language: str | None = Field(description="The code of the language that it writes.")
     guided: bool
     labels: list[str]
     defaults: dict[str, Any]
