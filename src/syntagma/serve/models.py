@@ -56,7 +56,7 @@ class Served:
     generator: Generator
     worker: Worker
     desk: Desk
-    purpose: Purpose = Purpose()
+    purpose: Purpose
 
     @property
     def guided(self) -> bool:

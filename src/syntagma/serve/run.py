@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import re
 import signal
 import socket
 import sys
@@ -18,9 +19,11 @@ import uvicorn
 from syntagma.config import Settings
 from syntagma.errors import ConfigError
 from syntagma.serve.app import make_app
-from syntagma.serve.compare import Comparison, VoteStore, read_items
-from syntagma.serve.guard import Rules, is_loopback
+from syntagma.serve.compare import VoteStore, VotingSession, read_items
+from syntagma.serve.middleware import Rules, is_loopback
 from syntagma.serve.models import load_bundled_parser, load_models
+from syntagma.serve.protocol import PromptProtocol
+from syntagma.serve.questions import QUESTIONS, read_questions
 from syntagma.serve.service import Service
 
 SWITCH = 0.001
@@ -42,6 +45,10 @@ class ServeSettings(Settings):
     """Further names by which the service is known, such as that of a proxy before it."""
     compare: str | None = None
     votes: str = "votes.sqlite"
+    questions: str | None = None
+    """A file of the comparison's questions; those of the paper unless given."""
+    ties: bool = True
+    """Whether voters may see no difference."""
     batch: int = 32
     queue: int = 128
     seconds: float = 30.0
@@ -51,6 +58,8 @@ class ServeSettings(Settings):
     drain: float = 0.0
     """Seconds after a signal in which it still serves, and /readyz says that it stops, so that a proxy can see it."""
     log_level: str = "warning"
+    root_path: str = ""
+    """The path under which a proxy serves it, such as /syntagma; empty where it has a host of its own."""
 
     def __post_init__(self) -> None:
         for name in ("batch", "queue"):
@@ -64,6 +73,8 @@ class ServeSettings(Settings):
             raise ConfigError(f"draining for {self.drain} s makes no sense", remedy="give up to 3600 seconds")
         if self.log_level not in LOG_LEVELS:
             raise ConfigError(f"there is no log level {self.log_level!r}", remedy=f"use {', '.join(LOG_LEVELS)}")
+        if self.root_path and not re.fullmatch(r"(/[A-Za-z0-9._~-]+)+", self.root_path):
+            raise ConfigError(f"{self.root_path!r} is no path to serve under", remedy="give one such as /syntagma")
         if self.token is None and not is_loopback(self.host):
             raise ConfigError(
                 f"{self.host} can be reached from other machines, and there is no token",
@@ -87,7 +98,9 @@ def serve(settings: ServeSettings) -> None:
     with _listen(settings.host, settings.port) as listener:
         comparison = None
         if settings.compare is not None:
-            comparison = Comparison(read_items(Path(settings.compare)), VoteStore(Path(settings.votes)))
+            questions = QUESTIONS if settings.questions is None else read_questions(Path(settings.questions))
+            items, store = read_items(Path(settings.compare)), VoteStore(Path(settings.votes))
+            comparison = VotingSession(items, store, questions, ties=settings.ties)
         models = load_models(
             settings.models,
             batch=settings.batch,
@@ -100,6 +113,7 @@ def serve(settings: ServeSettings) -> None:
             frozenset(host.lower() for host in settings.hosts),
             seconds=settings.seconds,
             patience=settings.patience,
+            root_path=settings.root_path,
         )
         service = Service(models, parser=load_bundled_parser(), comparison=comparison, rules=rules)
         config = uvicorn.Config(
@@ -109,7 +123,7 @@ def serve(settings: ServeSettings) -> None:
             server_header=False,
             proxy_headers=False,
             ws="none",
-            http="h11",
+            http=PromptProtocol,
             lifespan="on",
             timeout_graceful_shutdown=int(settings.seconds) + 5,
         )
@@ -140,7 +154,8 @@ class Server(uvicorn.Server):
             name = f"[{host}]" if ":" in host else host
             names = ", ".join(self.service.models)
             with contextlib.suppress(OSError):  # nobody reads it
-                print(f"syntagma: serving {names} at http://{name}:{port}/", file=sys.stderr, flush=True)
+                root = self.service.rules.root_path
+                print(f"syntagma: serving {names} at http://{name}:{port}{root}/", file=sys.stderr, flush=True)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Stop at the first signal after finishing what was begun, at a second SIGINT at once."""

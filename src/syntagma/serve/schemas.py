@@ -25,7 +25,6 @@ Word = Annotated[str, StringConstraints(min_length=1, max_length=WORD, pattern=r
 Context = Annotated[str, StringConstraints(min_length=1, max_length=CONTEXT, pattern=r"\S")]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=128)]
 Words = Annotated[list[Word], Field(max_length=WISHES)]
-Question = Literal["fidelity", "novelty", "diversity"]
 
 
 class Request(BaseModel):
@@ -191,7 +190,7 @@ class VoteRequest(Request):
     )
     voter: Name
     item: Name
-    answers: Annotated[dict[Question, Literal["left", "right", "tie"]], Field(min_length=1)]
+    answers: Annotated[dict[Name, Literal["left", "right", "tie"]], Field(min_length=1)]
 
 
 # -- answers
@@ -331,16 +330,26 @@ class GrowAnswer(BaseModel):
     outputs: list[HypothesisInfo]
 
 
+class QuestionInfo(BaseModel):
+    """A question about an item."""
+
+    name: str
+    text: str
+
+
 class CompareAnswer(BaseModel):
     """The next item of a voter; `item` is null when there is none left."""
 
     item: str | None
     done: int
     total: int
+    ties: bool = Field(description="Whether `tie` is an answer.")
+    before: str | None = Field(description="The item that the voter finished before this one.")
     source: str | None = None
     left: list[str] | None = None
     right: list[str] | None = None
-    questions: list[str] | None = None
+    questions: list[QuestionInfo] | None = None
+    answers: dict[str, str] | None = Field(None, description="What the voter has answered before.")
 
 
 class VoteAnswer(BaseModel):

@@ -15,7 +15,7 @@ from syntagma.search.explain import explainable, explained
 from syntagma.search.request import SearchRequest
 from syntagma.search.result import Output
 from syntagma.serve.admission import DESCRIBED, MOST_ROWS, Admission, Ticket, parse_rows, search_rows
-from syntagma.serve.compare import Comparison
+from syntagma.serve.compare import VotingSession
 from syntagma.serve.counters import Counters
 from syntagma.serve.growing import (
     Beam,
@@ -29,7 +29,7 @@ from syntagma.serve.growing import (
     watch_levels,
     winners,
 )
-from syntagma.serve.guard import Rules
+from syntagma.serve.middleware import Rules
 from syntagma.serve.models import Desk, Served
 from syntagma.serve.schemas import (
     ExplainRequest,
@@ -58,7 +58,7 @@ class Service:
         models: Mapping[str, Served],
         *,
         parser: Parser | None = None,
-        comparison: Comparison | None = None,
+        comparison: VotingSession | None = None,
         rules: Rules | None = None,
     ) -> None:
         self.models = dict(models)
@@ -112,7 +112,7 @@ class Service:
             "syntagma_turns_total": {name: float(worker.turns) for name, worker in workers.items()},
             "syntagma_row_steps_total": {name: float(worker.row_steps) for name, worker in workers.items()},
         }
-        return self.counters.text(gauges, totals)
+        return self.counters.text(gauges, totals, self.admission.refused)
 
     # -- generating
 
@@ -296,10 +296,10 @@ class Service:
 
     # -- comparing
 
-    async def next_item(self, voter: str) -> dict[str, Any]:
-        """The next item of a voter."""
+    async def next_item(self, voter: str, item: str | None = None) -> dict[str, Any]:
+        """The next item of a voter, or one to see again."""
         assert self.comparison is not None
-        return await self._voting.do(self.comparison.next, voter)
+        return await self._voting.do(self.comparison.next, voter, item)
 
     async def vote(self, request: VoteRequest) -> dict[str, Any]:
         """Store a vote; it is stored to the end even if the client leaves."""

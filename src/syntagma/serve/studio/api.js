@@ -97,7 +97,8 @@ export const templateOf = (text, model) => ask("v1/template", { text, model });
 /** The page that explains a search, as an address of this browser's. */
 export const explain = async (body) => URL.createObjectURL(await (await request("v1/explain", body)).blob());
 export const sentencesOf = (text) => ask("v1/sentences", { text });
-export const compareNext = (voter) => ask(`v1/compare/next?voter=${encodeURIComponent(voter)}`);
+export const compareNext = (voter, item = null) =>
+  ask(`v1/compare/next?${new URLSearchParams({ voter, ...(item !== null && { item }) })}`);
 export const compareVote = (vote) => ask("v1/compare/vote", vote);
 
 /**
