@@ -392,6 +392,14 @@ def test_head_gzip_kinds_and_request_ids() -> None:
     run(test)
 
 
+def test_more_work_than_one_request_may_ask_for_is_refused_at_once() -> None:
+    async def test(client: Client) -> None:
+        refused = await post(client, "/v1/generate", 422, texts=["x " * 200] * 32, beam=16)
+        assert refused["error"].endswith("send fewer texts or a narrower beam.")
+
+    run(test)
+
+
 def test_a_service_is_ready_while_it_has_room_and_does_not_stop() -> None:
     service = tiny_service()
 
