@@ -18,7 +18,7 @@ TAGS = [
 ]
 BEARER = {"type": "http", "scheme": "bearer", "description": "The token that the service was started with, if any."}
 
-_TREE = "(T (S (NP He) (VP has made (NP a mistake)) .))"
+_TREE = "(TOP (S (NP He) (VP has made (NP a mistake)) .))"
 _HYPOTHESIS = {
     "text": "He has made a mistake.", "score": -0.42, "tree": _TREE,
     "levels": ["<T>", "<S>", "<NP> <VP> .", "He has made <NP> .", "He has made a mistake ."],
@@ -63,7 +63,7 @@ EXAMPLES: dict[str, Any] = {
         "models": [
             {
                 "name": "paraphrase-en", "task": "paraphrase", "source_language": "en", "target_language": "en",
-                "guided": True, "labels": ["T", "S", "NP", "VP", "PP"], "defaults": {"beam": 5, "alpha": 0.8},
+                "guided": True, "labels": ["S", "NP", "VP", "PP"], "defaults": {"beam": 5, "alpha": 0.8},
                 "limits": {"text": 400, "beam": 16, "nbest": 16},
             }
         ],
