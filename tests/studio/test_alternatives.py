@@ -119,3 +119,20 @@ def test_the_focus_is_not_lost_by_growing(tab: Tab) -> None:
     page.press("#text", "Enter")
     tab.finished()
     expect(page.locator("#text")).to_be_focused()
+
+
+def test_no_line_begins_with_a_sign(tab: Tab) -> None:
+    page = tab.page
+    tab.grow(DREAM)
+    tab.edit(1, "<NP> <VP> , right ?")
+    lone = """contexts => contexts.flatMap(context => {
+      const signs = [...context.querySelectorAll('.word')].filter(word => /^[.,?]$/.test(word.textContent));
+      return signs.filter(sign => {
+        const before = sign.previousElementSibling;
+        return before && sign.getBoundingClientRect().top > before.getBoundingClientRect().bottom;
+      });
+    }).length"""
+    for width in (1280, 1150, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.locator(".card .word", has_text="?").count() > 0
+        assert page.locator(".card .context").evaluate_all(lone) == 0
