@@ -129,7 +129,7 @@ def test_no_line_begins_with_a_sign(tab: Tab) -> None:
       const signs = [...context.querySelectorAll('.word')].filter(word => /^[.,?]$/.test(word.textContent));
       return signs.filter(sign => {
         const before = sign.previousElementSibling;
-        return before && sign.getBoundingClientRect().top > before.getBoundingClientRect().bottom;
+        return !before || sign.getBoundingClientRect().top > before.getBoundingClientRect().bottom;
       });
     }).length"""
     for width in (1280, 1150, 390):

@@ -14,6 +14,7 @@ from syntagma.bench.train import run as bench
 from syntagma.corpus import Corpus
 from syntagma.errors import ConfigError, MissingExtra
 from syntagma.network.network import Loss, Network
+from syntagma.network.purpose import Purpose
 from syntagma.network.storage import from_pretrained
 from syntagma.runtime.base import score_texts
 from syntagma.search import Generator
@@ -37,6 +38,7 @@ def test_a_run_learns_and_leaves_a_model(configure: Configure, tmp_path: Path) -
     assert list((tmp_path / "run" / "tensorboard").iterdir())
     model = from_pretrained(tmp_path / "run")
     assert model.about["figures"] == result.figures
+    assert Purpose.of(model.about) == Purpose("paraphrase", "en", "en")
     assert not model.network.training
     best = sorted(path.name for path in (tmp_path / "run" / "best").iterdir())
     assert 2 <= len(best) <= 3

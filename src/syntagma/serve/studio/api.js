@@ -68,7 +68,7 @@ async function request(path, body, signal) {
       if (given === null) throw refused;
       sessionStorage.setItem(TOKEN, given);
     } else if (answer.status === 503 && tries < TRIES) {
-      const seconds = Math.min(10, Number(answer.headers.get("Retry-After")) || 1);
+      const seconds = Math.min(30, Number(answer.headers.get("Retry-After")) || 1);
       hooks.waiting(`The service is busy. Trying again in ${seconds} s (${tries} of ${TRIES - 1}).`);
       await sleep(seconds * 1000, signal);
     } else {
