@@ -39,7 +39,7 @@ from syntagma.search.hypothesis import Hypothesis
 from syntagma.search.options import SearchOptions
 from syntagma.search.request import SearchRequest
 from syntagma.search.rerank import check_rerank
-from syntagma.search.result import Output, read_out, read_out_plain
+from syntagma.search.result import Output, read_out, read_out_plain, said_back
 from syntagma.search.scheduler import Scheduler
 from syntagma.search.steered import Control, SteeredText, Text
 from syntagma.search.stopwatch import Stopwatch
@@ -388,6 +388,8 @@ class Generator:
 
     def outputs(self, request: SearchRequest, steering: Steering) -> list[Output] | SyntagmaError:
         """What a search that is over amounts to, best first, or why it found nothing."""
+        if request.said_back:
+            return [said_back(self.vocabulary.decode(request.source_as_target), request.note)]
         try:
             self.check_found(request)
         except SyntagmaError as error:

@@ -95,6 +95,10 @@ class SearchOptions(Settings):
     """Leave out a hypothesis that only repeats the source, but for case and punctuation."""
     copy_fallback: bool = True
     """With `forbid_copy`: say the source back, with a note, where every other hypothesis is bad."""
+    copy_margin: float = 0.0
+    """Leave out a finished text that is less faithful than the source said back, by more than this: its
+    log-probability written in one go, for each subword, and the noisy channel's.  Where that leaves none, say the
+    source back, with a note, unless copies are forbidden.  For paraphrasers that are reranked; 0: never."""
     no_adjacent_repeats: bool = False
     """Leave out a hypothesis that says the same words twice in a row as long as there is another, unless the source
     does it too."""
@@ -116,6 +120,9 @@ class SearchOptions(Settings):
     """What a context loses for each share of tokens it has in common with those already kept at its depth."""
     num_beam_groups: int = 0
     """Into how many groups the beam is split for that penalty; 0: every hypothesis is its own."""
+    num_structures: int = 0
+    """How many different structures the beam keeps, each with an equal share of its places; the first texts are the
+    best of each.  A structure is the labels of the first contexts.  0: the scores alone decide."""
     sample: bool = False
     """Draw infills instead of searching for the best: `beam` independent samples."""
     temperature: float = 1.0
@@ -169,6 +176,8 @@ class SearchOptions(Settings):
             ("prune", "to drop nothing"),
             ("channel_weight", "for no noisy channel"),
             ("max_row_steps", "for any number"),
+            ("copy_margin", "to leave out none"),
+            ("num_structures", "to let the scores decide"),
         ):
             if getattr(self, name) < 0:
                 raise ConfigError(
