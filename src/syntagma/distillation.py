@@ -20,7 +20,7 @@ from syntagma.corpus import Corpus, Options, prepare
 from syntagma.corpus.options import Input
 from syntagma.corpus.store import Pair, Split
 from syntagma.errors import ConfigError, InputError, Place, SyntagmaError
-from syntagma.files import lines_begun, write_whole
+from syntagma.files import atomic_write, lines_begun
 from syntagma.hub import WEIGHTS, find_folder, hash_file
 from syntagma.metrics.base import Segment
 from syntagma.metrics.lexical import ChrF
@@ -156,7 +156,7 @@ def _check_same_run(pairs: Path, mine: str) -> None:
             what = "another teacher, corpus or search began this distillation"
             raise ConfigError(what, Place(str(pairs)), "give another --out, or remove that folder")
         return
-    with write_whole(note) as stream:
+    with atomic_write(note) as stream:
         stream.write(mine)
 
 
@@ -190,7 +190,7 @@ def _write_targets(
 def _copy_pairs(pairs: Iterable[Pair], path: Path) -> None:
     if path.exists():
         return
-    with write_whole(path) as stream:
+    with atomic_write(path) as stream:
         for pair in pairs:
             stream.write(f"{pair.source}\t{pair.target}\n")
 

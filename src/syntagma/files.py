@@ -124,7 +124,7 @@ def reason(error: Exception) -> str:
 
 
 @contextmanager
-def write_whole(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
+def atomic_write(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
     """A file that appears under `path` only when it is complete; the folder is made if need be."""
     target = Path(path)
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
@@ -158,7 +158,7 @@ def lines_begun(part: Path) -> int:
 
 
 @contextmanager
-def make_whole(folder: Path) -> Iterator[Path]:
+def atomic_folder(folder: Path) -> Iterator[Path]:
     """A folder that appears under its name only when it is complete; it must not be there yet."""
     if folder.exists():
         raise InputError("it exists already", Place(str(folder)), "give a new folder")

@@ -14,7 +14,7 @@ from syntagma.backtranslation import build
 from syntagma.backtranslation.build import backtranslate
 from syntagma.backtranslation.chunks import Paraphrasing, Tally
 from syntagma.backtranslation.options import BacktranslationOptions
-from syntagma.corpus.folder import locked
+from syntagma.corpus.workdir import locked
 from syntagma.errors import ConfigError, InputError
 
 TEXT = [

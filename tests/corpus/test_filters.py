@@ -15,7 +15,7 @@ from syntagma.corpus.filters import (
     refuse_swaps,
     script_share,
 )
-from syntagma.corpus.keys import KeySet, either_way_key, mix, pair_key
+from syntagma.corpus.hashing import KeySet, either_way_key, mix, pair_key
 from syntagma.corpus.noise import with_noise
 from syntagma.corpus.options import Input, Options
 from syntagma.corpus.readers import Row

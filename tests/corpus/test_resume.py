@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from syntagma import engines as engines_module
+from syntagma import executors as engines_module
 from syntagma.corpus import Corpus, Input, Options, prepare
 from syntagma.corpus.chunks import Parsing
-from syntagma.corpus.folder import locked
+from syntagma.corpus.workdir import locked
 from syntagma.errors import ConfigError, InputError, SyntagmaError
 
 Write = Callable[[int], tuple[str, str]]

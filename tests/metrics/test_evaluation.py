@@ -6,9 +6,9 @@ import pytest
 
 from syntagma.errors import ConfigError, SyntagmaError
 from syntagma.metrics import Bleu, Candidate, DLex, DSyn, OneReference, Options, Rouge, Segment, evaluate, select
-from syntagma.metrics.each import each_reference
 from syntagma.metrics.evaluation import BATCH
 from syntagma.metrics.parsing import TreeMaker
+from syntagma.metrics.per_reference import each_reference
 from syntagma.metrics.registry import known_names, to_parse
 from syntagma.tree import Tree
 

@@ -15,13 +15,13 @@ from syntagma.backbone.base import Base, Kind, adapt, load_base
 from syntagma.backbone.errors import BackboneError
 from syntagma.backbone.lora import add_adapters, merged
 from syntagma.backbone.network import Backbone, Causal, EncoderDecoder
-from syntagma.config import read_mapping
 from syntagma.errors import Place
 from syntagma.hub import check_checksum, find_folder
 from syntagma.network import storage
 from syntagma.network.config import Architecture, ModelConfig
 from syntagma.network.interface import Learns
 from syntagma.network.storage import Pretrained
+from syntagma.settings import read_mapping
 from syntagma.text.pretrained import PretrainedVocabulary
 from syntagma.text.vocabulary import Vocabulary, load_vocabulary
 

@@ -32,14 +32,14 @@ from syntagma.backtranslation.filters import WordCounts
 from syntagma.backtranslation.options import BacktranslationOptions
 from syntagma.backtranslation.translators import kind_of, open_folder
 from syntagma.corpus.filters import normalise
-from syntagma.corpus.folder import WORK, Product, StaleWork, locked, make_or_resume
-from syntagma.corpus.intake import Chunk, Entry
-from syntagma.corpus.keys import KeySet, pair_key
+from syntagma.corpus.hashing import KeySet, pair_key
+from syntagma.corpus.ingest import Chunk, Entry
 from syntagma.corpus.options import Input, Options
 from syntagma.corpus.readers import Row, Rows, check_inputs, is_text
-from syntagma.engines import Progress, Watch, run, session
+from syntagma.corpus.workdir import WORK, Product, StaleWork, locked, make_or_resume
 from syntagma.errors import InputError, Place
-from syntagma.files import read_lines, scan_lines, source_name, write_whole
+from syntagma.executors import Progress, Watch, run, session
+from syntagma.files import atomic_write, read_lines, scan_lines, source_name
 from syntagma.hub import hash_folder
 
 PAIRS: Final = Product("set of pairs", "about.json", ("pairs.tsv", "rejects.jsonl"), BacktranslationOptions.from_dict)
@@ -227,7 +227,7 @@ def _done(work: Path, number: int) -> Tally | None:
 
 
 def _gather(path: Path, parts: Sequence[Path]) -> None:
-    with write_whole(path, "wb") as stream:
+    with atomic_write(path, "wb") as stream:
         for part in parts:
             with open(part, "rb") as lines:
                 shutil.copyfileobj(lines, stream)
@@ -267,6 +267,6 @@ def _write_facts(options: BacktranslationOptions, folder: Path, tallies: Sequenc
         "mean_cosine": round(sum(tally.cosine for tally in tallies) / pairs, 4) if pairs else None,
         "mean_overlap": round(sum(tally.overlap for tally in tallies) / pairs, 4) if pairs else None,
     }
-    with write_whole(folder / PAIRS.facts) as stream:
+    with atomic_write(folder / PAIRS.facts) as stream:
         json.dump(about, stream, ensure_ascii=False, indent=1)
         stream.write("\n")

@@ -30,9 +30,9 @@ from syntagma.backtranslation.filters import (
 from syntagma.backtranslation.options import BacktranslationOptions
 from syntagma.backtranslation.translators import Translator, TranslatorFolder
 from syntagma.corpus.filters import Reason
-from syntagma.corpus.intake import Chunk, Entry
-from syntagma.corpus.keys import KeySet, pair_key
-from syntagma.files import write_whole
+from syntagma.corpus.hashing import KeySet, pair_key
+from syntagma.corpus.ingest import Chunk, Entry
+from syntagma.files import atomic_write
 from syntagma.metrics.similarity import SentenceEncoder
 
 
@@ -57,7 +57,7 @@ class WholeInput:
             "names": sorted(self.known.names),
             "held_out": self.held_out,
         }
-        with write_whole(path) as stream:
+        with atomic_write(path) as stream:
             json.dump(values, stream, ensure_ascii=False)
 
     @staticmethod
@@ -200,9 +200,9 @@ class Paraphrasing:
 
     def _write(self, tally: Tally, kept: Sequence[str], rejects: Sequence[str]) -> None:
         for suffix, lines in (("tsv", kept), ("rejects.jsonl", rejects)):
-            with write_whole(chunk_file(self.work, tally.number, suffix)) as stream:
+            with atomic_write(chunk_file(self.work, tally.number, suffix)) as stream:
                 stream.writelines(lines)
-        with write_whole(chunk_file(self.work, tally.number, "json")) as stream:
+        with atomic_write(chunk_file(self.work, tally.number, "json")) as stream:
             json.dump(asdict(tally), stream)
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from syntagma.engines import Progress, Watch
+    from syntagma.executors import Progress, Watch
 
 _LABEL = re.compile(r"[^\W\d_][\w.$|+=-]*")
 """Labels of treebanks: a letter first, then letters, digits, and what joins function tags as in NP-SBJ=1."""

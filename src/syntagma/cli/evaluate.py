@@ -11,8 +11,8 @@ import typer
 
 if TYPE_CHECKING:
     from syntagma.metrics.base import Metric
+    from syntagma.metrics.inputs import Inputs
     from syntagma.metrics.parsing import TreeMaker
-    from syntagma.metrics.reading import Inputs
     from syntagma.metrics.registry import Options
 
 Files = list[str] | None
@@ -75,9 +75,9 @@ def evaluate(
     from syntagma.errors import ConfigError
     from syntagma.metrics import report
     from syntagma.metrics.bleu import TOKENISERS
-    from syntagma.metrics.each import each_reference
     from syntagma.metrics.evaluation import evaluate as run
-    from syntagma.metrics.reading import Inputs, read_segments
+    from syntagma.metrics.inputs import Inputs, read_segments
+    from syntagma.metrics.per_reference import each_reference
     from syntagma.metrics.registry import Options
 
     if as_json + markdown + latex > 1:

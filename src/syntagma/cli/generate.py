@@ -281,7 +281,7 @@ def _explain(
 ) -> Iterator[list[Output] | SyntagmaError]:
     """Write the page that explains the search for one text; what it found."""
     from syntagma.errors import ConfigError, SyntagmaError
-    from syntagma.files import write_whole
+    from syntagma.files import atomic_write
     from syntagma.search.explain import explain
     from syntagma.search.steered import SteeredText
 
@@ -291,7 +291,7 @@ def _explain(
     if isinstance(text, SteeredText):
         steering, text = generator.steering(**text.steering()), text.source
     explanation = explain(generator, text, steering, **options)
-    with write_whole(page) as stream:
+    with atomic_write(page) as stream:
         stream.write(explanation.to_html())
     yield list(explanation.outputs)
 

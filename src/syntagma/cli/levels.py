@@ -49,7 +49,7 @@ def levels(
     """
     from syntagma.cli.common import read_labels
     from syntagma.errors import ConfigError
-    from syntagma.files import scan_lines, source_name, write_whole
+    from syntagma.files import atomic_write, scan_lines, source_name
 
     kept = read_labels(labels)
     if rejects is not None and bad is Bad.stop:
@@ -60,7 +60,7 @@ def levels(
     if rejects is None:
         _run(lines, name, kept, show, bad, None)
     else:
-        with write_whole(rejects) as stream:
+        with atomic_write(rejects) as stream:
             _run(lines, name, kept, show, bad, stream)
 
 

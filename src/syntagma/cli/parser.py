@@ -268,7 +268,7 @@ def export(
     """
     from dataclasses import replace
 
-    from syntagma.files import make_whole, read_lines
+    from syntagma.files import atomic_folder, read_lines
     from syntagma.hub import find_folder
     from syntagma.parse.ensemble import average
     from syntagma.parse.trainable import TrainableParser
@@ -278,7 +278,7 @@ def export(
     if version is not None:
         parser.config = replace(parser.config, version=version)
     text = "\n".join(read_lines(card or folders[0] / "README.md")) + "\n"
-    with make_whole(out) as folder:
+    with atomic_folder(out) as folder:
         stored = folders[0] / "model.safetensors" if len(folders) == 1 else None
         parser.save(folder, precision.value, stored)
         (folder / "README.md").write_text(text, encoding="utf-8")

@@ -224,11 +224,11 @@ def _study(name: str, task: Task, data: Path, model: str, limit: int | None, plo
 
 
 def _plot(name: str, lines: list[str], out: Path) -> None:
-    from syntagma.files import write_whole
+    from syntagma.files import atomic_write
     from syntagma.metrics.plots import plot_accumulation, plot_reward
 
     stored = out.with_suffix(".jsonl")
-    with write_whole(stored) as stream:
+    with atomic_write(stored) as stream:
         stream.write("\n".join(lines) + "\n")
     draw = plot_accumulation if name == "alpha" else plot_reward
     figures = ("beam_ibleu", "d_syn_beam") if name == "alpha" else ("bleu", "d_syn_ref")

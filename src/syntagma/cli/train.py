@@ -82,8 +82,8 @@ def _without_folders(argument: str) -> str:
 
 def _config(out: Path, file: Path | None, given: dict[str, Any], settings: list[str]) -> TrainConfig:
     """The settings of the file, the options and the arguments, in that order; those of the run where there are none."""
-    from syntagma.config import parse_overrides, read_mapping
     from syntagma.errors import ConfigError
+    from syntagma.settings import parse_overrides, read_mapping
     from syntagma.train.config import TrainConfig
 
     values = given | parse_overrides(settings)

@@ -28,15 +28,15 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from syntagma import __version__
 from syntagma.corpus.chunks import CHUNK_FORMAT, Parsing, Summary
-from syntagma.corpus.folder import WORK, StaleWork, locked, make_or_resume
-from syntagma.corpus.intake import OVERLAP, ROW_REASONS, Chunk, Intake
+from syntagma.corpus.ingest import OVERLAP, ROW_REASONS, Chunk, Ingest
 from syntagma.corpus.options import SPLITS, Options
 from syntagma.corpus.readers import check_inputs, format_of
 from syntagma.corpus.shards import Drawn, Sharding, ShardJob, chunk_path, draw_splits, dropped, plan_shards, spaced
 from syntagma.corpus.store import FORMAT, Corpus
-from syntagma.engines import Progress, Watch, run, session
+from syntagma.corpus.workdir import WORK, StaleWork, locked, make_or_resume
 from syntagma.errors import ConfigError, InputError, Place
-from syntagma.files import write_whole
+from syntagma.executors import Progress, Watch, run, session
+from syntagma.files import atomic_write
 from syntagma.parse.languages import language_warning
 from syntagma.text import Subwords, Word, split
 from syntagma.text.sentencepieces import SentencePieces
@@ -79,13 +79,13 @@ def _make(options: Options, folder: Path, engine: str, workers: int, watch: Watc
 
 def _parse(options: Options, work: Path, engine: str, workers: int, watch: Watch) -> list[Summary]:
     """All chunks parsed; those that were done before are only checked to be of the same input."""
-    intake = Intake(options)
+    ingest = Ingest(options)
     summaries: dict[int, Summary] = {}
     seen = before = fresh = 0
 
     def missing() -> Iterator[Chunk]:
         nonlocal seen, before
-        for chunk in intake:
+        for chunk in ingest:
             if not seen and (warning := language_warning(options.parser, (entry.target for entry in chunk.entries))):
                 print(f"syntagma: {warning}", file=sys.stderr)
             seen += chunk.rows
@@ -103,7 +103,7 @@ def _parse(options: Options, work: Path, engine: str, workers: int, watch: Watch
     for summary in run(engine, Parsing(options, work.absolute()), chunks, workers):
         summaries[summary.number] = summary
         fresh += summary.rows
-        total = seen / intake.rows.done if intake.rows.done else None
+        total = seen / ingest.rows.done if ingest.rows.done else None
         watch(Progress("parse", before + fresh, total, before))
     watch(Progress("parse", before + fresh, before + fresh, before))
     found = [summaries[number] for number in sorted(summaries)]
@@ -212,7 +212,7 @@ def _shard(
 def _gather_rejects(folder: Path, work: Path, summaries: Sequence[Summary], drawn: Drawn) -> int:
     """All rejects in one file; how many pairs were left out after dev and test were drawn."""
     overlap = 0
-    with write_whole(folder / "rejects.jsonl", "wb") as stream:
+    with atomic_write(folder / "rejects.jsonl", "wb") as stream:
         for summary in summaries:
             with open(work / f"chunk-{summary.number:06d}.rejects.jsonl", "rb") as part:
                 shutil.copyfileobj(part, stream)
@@ -263,7 +263,7 @@ def _write_facts(
         "rejects": dict(rejects.most_common()),
         "spacing_changed": dict(sorted(spacing.items())),
     }
-    with write_whole(folder / "corpus.json") as stream:
+    with atomic_write(folder / "corpus.json") as stream:
         json.dump(facts, stream, ensure_ascii=False, indent=1)
         stream.write("\n")
 

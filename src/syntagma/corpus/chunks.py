@@ -17,12 +17,12 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from syntagma.corpus.filters import Reason, refuse_lengths, refuse_script, refuse_swaps
-from syntagma.corpus.intake import ROW_REASONS, Chunk, Entry
-from syntagma.corpus.keys import pair_key, text_key
+from syntagma.corpus.hashing import pair_key, text_key
+from syntagma.corpus.ingest import ROW_REASONS, Chunk, Entry
 from syntagma.corpus.noise import with_noise
 from syntagma.corpus.options import SPLITS, Options
 from syntagma.errors import BracketError, ConfigError, Place, SyntagmaError
-from syntagma.files import write_whole
+from syntagma.files import atomic_write
 from syntagma.text import Sentence, Word, split, split_tokens
 from syntagma.tree import Tree, clean, prune, read_tree, with_words
 from syntagma.tree.node import CLOSE, escape
@@ -116,11 +116,11 @@ class Parsing:
 
     def _write(self, summary: Summary, kept: _Columns, rejects: list[str]) -> None:
         name = f"chunk-{summary.number:06d}"
-        with write_whole(self.folder / f"{name}.parquet", "wb") as stream:
+        with atomic_write(self.folder / f"{name}.parquet", "wb") as stream:
             write_parquet(pa.table(kept.columns, schema=CHUNK_SCHEMA), stream)
-        with write_whole(self.folder / f"{name}.rejects.jsonl") as stream:
+        with atomic_write(self.folder / f"{name}.rejects.jsonl") as stream:
             stream.writelines(rejects)
-        with write_whole(self.folder / f"{name}.json") as stream:
+        with atomic_write(self.folder / f"{name}.json") as stream:
             json.dump(asdict(summary), stream)
 
     def _outcomes(self, entries: list[Entry], summary: Summary) -> Iterator[tuple[Entry, _Parsed | Reason]]:

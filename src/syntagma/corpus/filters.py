@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol, TypeAlias, TypeVar
 
-from syntagma.corpus.keys import draw
+from syntagma.corpus.hashing import draw
 from syntagma.corpus.options import Options
 from syntagma.corpus.readers import Row
 from syntagma.errors import ConfigError

@@ -26,11 +26,11 @@ import pyarrow.ipc  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from syntagma.corpus.chunks import PAIR_SCHEMA, Summary, write_parquet
-from syntagma.corpus.intake import OVERLAP
-from syntagma.corpus.keys import Keys, mix
+from syntagma.corpus.hashing import Keys, mix
+from syntagma.corpus.ingest import OVERLAP
 from syntagma.corpus.options import AUTO, SPLITS, Options
 from syntagma.errors import ConfigError
-from syntagma.files import write_whole
+from syntagma.files import atomic_write
 from syntagma.levels import levels
 from syntagma.text import Subwords, Word, join
 from syntagma.text.subwords import PART_ID
@@ -218,11 +218,11 @@ class Sharding:
         if self._subwords is None:
             self._subwords = Subwords.load(self.folder / "tokenizer.json")
         table = self._pairs(job)
-        with write_whole(self.folder / job.name("pairs"), "wb") as stream:
+        with atomic_write(self.folder / job.name("pairs"), "wb") as stream:
             write_parquet(table, stream)
         batch = encode_table(table, self._subwords, self.options.labels)
         with (
-            write_whole(self.folder / job.name("ids"), "wb") as stream,
+            atomic_write(self.folder / job.name("ids"), "wb") as stream,
             pa.ipc.new_file(stream, batch.schema) as writer,
         ):
             writer.write_batch(batch)

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from syntagma.metrics.beam import BeamQuality, DLexBeam, DSynBeam
     from syntagma.metrics.bleu import Bleu, IBleu, SelfBleu
     from syntagma.metrics.bootstrap import Comparison
-    from syntagma.metrics.each import OneReference
     from syntagma.metrics.evaluation import Result, evaluate
+    from syntagma.metrics.inputs import Inputs, read_segments
     from syntagma.metrics.lexical import ChrF, CopyRate, DLex, LengthRatio, lexical_distance
     from syntagma.metrics.meteor import Meteor
-    from syntagma.metrics.reading import Inputs, read_segments
+    from syntagma.metrics.per_reference import OneReference
     from syntagma.metrics.registry import Options, select
     from syntagma.metrics.rouge import Rouge
     from syntagma.metrics.similarity import Similarity, SimilarityToSource

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from syntagma.config import Settings
 from syntagma.errors import ConfigError
+from syntagma.settings import Settings
 from syntagma.text.subwords import END, PAD, PART_ID, SEP, START, TOP_ID
 
 Architecture = Literal["extra-encoder", "extra-attention", "concat", "seq2seq", "linearised"]

@@ -17,11 +17,11 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
-from syntagma.config import read_mapping
 from syntagma.errors import Place
 from syntagma.network.layers import sinusoids
 from syntagma.network.marian import MarianModel
 from syntagma.network.storage import ModelError, check_weights
+from syntagma.settings import read_mapping
 from syntagma.text.piecefiles import SHARED_VOCABULARY, read_vocabulary
 
 VERSION: Final = 6

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from syntagma.config import read_mapping
 from syntagma.errors import Place, SyntagmaError
 from syntagma.hub import find_folder
 from syntagma.network.config import ModelConfig
+from syntagma.settings import read_mapping
 from syntagma.text.lexicon import Lexicon
 from syntagma.text.vocabulary import Vocabulary, load_vocabulary
 

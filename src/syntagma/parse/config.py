@@ -8,8 +8,8 @@ from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
-from syntagma.config import read_mapping, typed
 from syntagma.errors import ConfigError, Place
+from syntagma.settings import read_mapping, typed
 
 T = TypeVar("T")
 

@@ -12,7 +12,7 @@ from safetensors import safe_open
 from safetensors.torch import save as to_bytes
 from torch import Tensor
 
-from syntagma.files import write_whole
+from syntagma.files import atomic_write
 
 
 def save_state(
@@ -30,7 +30,7 @@ def save_state(
         for key, value in optimizer.state[weight].items():
             tensors[f"adam/{key}/{name}"] = value
     told = {"progress": json.dumps(progress)}
-    with write_whole(path, "wb") as stream:
+    with atomic_write(path, "wb") as stream:
         stream.write(to_bytes({name: value.contiguous() for name, value in tensors.items()}, told))
 
 

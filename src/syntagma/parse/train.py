@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from syntagma.errors import ConfigError, Place
-from syntagma.files import write_whole
+from syntagma.files import atomic_write
 from syntagma.hub import find_folder
 from syntagma.parse import weights
 from syntagma.parse.base import is_neural
@@ -273,7 +273,7 @@ class Trainer:
         if score.f1 > self.progress.best.get("f1", -1.0):
             self.progress.best = score.figures()
             parser.save(self.model_folder, self.config.precision)
-            with write_whole(self.model_folder / "README.md") as stream:
+            with atomic_write(self.model_folder / "README.md") as stream:
                 stream.write(model_card(self.model_config, self.config, self.data, score, pruned))
 
     def _save(self) -> None:
@@ -286,7 +286,7 @@ class Trainer:
         if settings.exists() and read_config(TrainConfig, settings) != self.config:
             what = "a run with other settings is here"
             raise ConfigError(what, Place(str(self.out)), "give another folder, or the settings in its train.json")
-        with write_whole(settings) as stream:
+        with atomic_write(settings) as stream:
             json.dump(to_dict(self.config), stream, indent=1)
         path = self.out / "checkpoint.safetensors"
         if path.exists():

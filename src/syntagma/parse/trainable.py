@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from syntagma.errors import ConfigError, Place
-from syntagma.files import write_whole
+from syntagma.files import atomic_write
 from syntagma.network.weightfile import WeightFile, stored_precision
 from syntagma.parse import weights
 from syntagma.parse.config import read_config, to_dict
@@ -58,10 +58,10 @@ class TrainableParser(NeuralParser):
             shutil.copyfile(stored, folder / "model.safetensors")
         else:
             weights.save(self.network, folder / "model.safetensors", precision)
-        with write_whole(folder / "tokenizer.json") as stream:
+        with atomic_write(folder / "tokenizer.json") as stream:
             stream.write(self.pieces.tokenizer.to_str())
         config = replace(self.config, graphs=write_graph(folder, self.config))
-        with write_whole(folder / "config.json") as stream:
+        with atomic_write(folder / "config.json") as stream:
             json.dump(to_dict(config), stream, indent=1, ensure_ascii=False)
             stream.write("\n")
 
@@ -76,6 +76,6 @@ def write_graph(folder: Path, config: ModelConfig) -> dict[str, str]:
     except ImportError:
         return {}
     data = parser_graph(config, WeightFile.open(folder / "model.safetensors"))
-    with write_whole(folder / "parser.onnx", "wb") as stream:
+    with atomic_write(folder / "parser.onnx", "wb") as stream:
         stream.write(data)
     return {"parser": hashlib.sha256(data).hexdigest()}

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
-from syntagma.config import Settings, read_mapping, shown
 from syntagma.corpus.options import AUTO, BRACKETS, SPLITS, Input
 from syntagma.corpus.options import Options as CorpusOptions
 from syntagma.errors import ConfigError, Place, SyntagmaError
 from syntagma.metrics.bleu import TOKENISERS
 from syntagma.metrics.registry import known_names
 from syntagma.search.options import SearchOptions, named
+from syntagma.settings import Settings, read_mapping, shown
 from syntagma.train.config import TrainConfig
 
 FOLDER = Path(__file__).parent

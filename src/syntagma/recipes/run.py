@@ -20,17 +20,17 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from syntagma.config import read_mapping
 from syntagma.corpus import Corpus, prepare
 from syntagma.errors import ConfigError, Place, SyntagmaError
 from syntagma.experiment.table import Row, Table, TestRows, compare_systems
-from syntagma.files import lines_begun, read_lines, write_whole
+from syntagma.files import atomic_write, lines_begun, read_lines
 from syntagma.hub import PRETRAINED_FILES, fetch, hash_file
 from syntagma.recipes.data import TestTexts, check_data, corpus_parser, parses_outputs, read_test, rows_for
 from syntagma.recipes.recipe import OutputRow, Recipe
 from syntagma.search.options import SearchOptions
 from syntagma.search.parallel import Work, parallel, processes_for
 from syntagma.search.steered import SteeredText, Text
+from syntagma.settings import read_mapping
 from syntagma.train.config import TrainConfig
 
 Step = Literal["prepare", "distil", "train", "generate", "table"]
@@ -88,7 +88,7 @@ class RecipeRun:
                 raise ConfigError(what, Place(str(self.out)), "give another --out")
         prepared = (self.out / "corpus" / "corpus.json").is_file()
         check_data(self.recipe, self.data, prepared=prepared, parsers=list(self._parsers(until, prepared)))
-        with write_whole(path) as stream:
+        with atomic_write(path) as stream:
             json.dump(told, stream, indent=2, ensure_ascii=False)
             stream.write("\n")
 
@@ -195,9 +195,9 @@ class RecipeRun:
         tables = [self._table(test) for test in self.recipe.tests]
         if len(tables) > 1:
             tables.append(average(tables))
-        with write_whole(self.out / "tables.md") as stream:
+        with atomic_write(self.out / "tables.md") as stream:
             stream.write(f"# {self.recipe.title}\n\n" + "\n\n".join(table.to_markdown() for table in tables) + "\n")
-        with write_whole(self.out / "tables.jsonl") as stream:
+        with atomic_write(self.out / "tables.jsonl") as stream:
             stream.writelines(table.to_json() + "\n" for table in tables)
         return tables
 
@@ -242,7 +242,7 @@ def write_records(path: Path, texts: Sequence[Text], work: Work, mark: str) -> i
             stream.write(json.dumps(_record(text, found, work.nbest), ensure_ascii=False) + "\n")
             stream.flush()
     part.replace(path)
-    with write_whole(_note(path)) as stream:
+    with atomic_write(_note(path)) as stream:
         stream.write(mark)
     return sum("error" in json.loads(line) for line in read_lines(path))
 

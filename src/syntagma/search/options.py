@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
-from syntagma.config import Settings
 from syntagma.errors import ConfigError
+from syntagma.settings import Settings
 
 _SPARE = 3
 """Hypotheses beside those that are asked for: constraints leave some out, `prune` lets others die."""

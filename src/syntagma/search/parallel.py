@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from syntagma.engines import run, session
 from syntagma.errors import SyntagmaError
+from syntagma.executors import run, session
 from syntagma.search.generator import BATCH, Generator
 from syntagma.search.result import Output
 from syntagma.search.steered import Text

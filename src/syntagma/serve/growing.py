@@ -15,9 +15,9 @@ from syntagma.search.growth import BeamEntry, go_on, with_context, with_pin
 from syntagma.search.hypothesis import Hypothesis
 from syntagma.search.options import SearchOptions
 from syntagma.search.request import SearchRequest, fits
+from syntagma.serve.client_state import read_state, write_state
 from syntagma.serve.models import Served
 from syntagma.serve.schemas import BEAM, GrowRequest, Options
-from syntagma.serve.states import read_state, write_state
 from syntagma.template import Template, TemplateError
 
 MOST_LOST = 16

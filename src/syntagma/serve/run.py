@@ -15,13 +15,13 @@ from types import FrameType
 
 import uvicorn
 
-from syntagma.config import Settings
 from syntagma.errors import ConfigError
 from syntagma.serve.app import make_app
 from syntagma.serve.compare import Comparison, VoteStore, read_items
-from syntagma.serve.guard import Rules, is_loopback
+from syntagma.serve.middleware import Rules, is_loopback
 from syntagma.serve.models import load_bundled_parser, load_models
 from syntagma.serve.service import Service
+from syntagma.settings import Settings
 
 SHORTEST_TOKEN = 8
 LOG_LEVELS = ("error", "warning", "info", "debug")

@@ -29,7 +29,7 @@ from syntagma.serve.growing import (
     watch_levels,
     winners,
 )
-from syntagma.serve.guard import Rules
+from syntagma.serve.middleware import Rules
 from syntagma.serve.models import Desk, Served
 from syntagma.serve.schemas import (
     ExplainRequest,

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, Self
 
-from syntagma.config import Settings
 from syntagma.errors import ConfigError
 from syntagma.network.config import PRESETS, Architecture, ModelConfig, preset
+from syntagma.settings import Settings
 from syntagma.text.subwords import Subwords
 
 _FROM_CORPUS = ("vocabulary", "outputs", "architecture", "labels", "pad", "start", "end", "sep", "part")

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from syntagma.errors import InputError, MissingExtra, Place
-from syntagma.files import write_whole
+from syntagma.files import atomic_write
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -39,7 +39,7 @@ class Log:
         lines = self.path.read_text(encoding="utf-8").splitlines()
         kept = [line for line in lines if _step_of(line) <= step]
         if len(kept) < len(lines):
-            with write_whole(self.path) as stream:
+            with atomic_write(self.path) as stream:
                 stream.writelines(line + "\n" for line in kept)
 
     def write(self, event: str, step: int, **values: Any) -> None:

@@ -16,10 +16,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
-from syntagma.config import read_mapping
 from syntagma.corpus.store import Corpus
 from syntagma.errors import ConfigError, Place
 from syntagma.network.network import Network
+from syntagma.settings import read_mapping
 from syntagma.text.vocabulary import Vocabulary
 from syntagma.train.checkpoint import sweep
 from syntagma.train.config import TrainConfig
@@ -148,7 +148,7 @@ def _guard(folder: Path, config: TrainConfig, engine: Engine) -> None:
             problem = "it holds something else than a run"
         else:
             config.save(path)
-    problem = engine.first(problem)
+    problem = engine.broadcast(problem)
     if problem is not None:
         raise ConfigError(problem, Place(str(folder)), "give another --out, or the settings in its train.json")
 

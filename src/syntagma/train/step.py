@@ -77,7 +77,7 @@ class Stepper:
             sums[:4] += self._backward(number, at, taken, last=at + 1 == len(batches))
         self.watch.switch(OPTIMISER)
         sums[4], sums[5] = planned, stop
-        total, nll, correct, tokens, *said = self.engine.sum(sums).tolist()
+        total, nll, correct, tokens, *said = self.engine.all_reduce(sums).tolist()
         gradients = [weight.grad for weight in self.weights.values() if weight.grad is not None]
         norm = float(torch.nn.utils.get_total_norm(gradients)) * self.engine.world / max(tokens, 1.0)
         if not (math.isfinite(total) and math.isfinite(norm)):

@@ -86,7 +86,7 @@ class Trainer:
     def resume(self) -> bool:
         """Take up the newest whole checkpoint; whether there was one."""
         found = load_checkpoint(self.out / "checkpoints") if self.main else None
-        found = self.engine.first(found)
+        found = self.engine.broadcast(found)
         if found is not None:
             self.network.load_state_dict(found.weights)
             restore_optimizer(self.stepper.optimizer, self.stepper.weights, found.optimizer)
@@ -230,7 +230,7 @@ class Trainer:
         found = self.check(validate(self.validator, self.network))
         state.validated, state.figures = state.step, found.figures
         weights = dict(self.network.state_dict())
-        best = self.engine.first(self.main and self.best.offer(state.step, found.score, weights))
+        best = self.engine.broadcast(self.main and self.best.offer(state.step, found.score, weights))
         state.waited = 0 if best else state.waited + 1
         state.enough = 0 < self.config.patience <= state.waited
         if log is not None:

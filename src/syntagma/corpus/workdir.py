@@ -18,7 +18,7 @@ from typing import Any, Final, Protocol
 
 from syntagma.corpus.options import Options
 from syntagma.errors import ConfigError, Place, SyntagmaError
-from syntagma.files import write_whole
+from syntagma.files import atomic_write
 
 WORK: Final = "work"
 
@@ -109,7 +109,7 @@ def claim(folder: Path, options: RunOptions, overwrite: bool, product: Product =
         return complete
     if begun is not None:
         remove(folder, product)
-    with write_whole(folder / WORK / "options.json") as stream:
+    with atomic_write(folder / WORK / "options.json") as stream:
         json.dump(options.to_dict(), stream, ensure_ascii=False, indent=1)
     return False
 

@@ -17,11 +17,11 @@ from typing import NamedTuple
 import numpy as np
 
 from syntagma.corpus.filters import Reason, Selection, normalise
-from syntagma.corpus.keys import KeySet, either_way_key, pair_key, text_key
+from syntagma.corpus.hashing import KeySet, either_way_key, pair_key, text_key
 from syntagma.corpus.options import Input, Options
 from syntagma.corpus.readers import Row, Rows, Stream, format_of, read_input
 from syntagma.errors import InputError, Place
-from syntagma.files import write_whole
+from syntagma.files import atomic_write
 
 ROW_REASONS = frozenset(
     {"missing-column", "not-json", "bad-csv", "not-utf-8", "nul", "empty-side", "where", "keep-fraction"}
@@ -60,7 +60,7 @@ class Chunk(NamedTuple):
 
     def save(self, path: Path) -> None:
         """Write the chunk for a worker that shares nothing but a file system."""
-        with write_whole(path) as stream:
+        with atomic_write(path) as stream:
             json.dump([self.number, self.rows, self.digest, self.entries], stream, ensure_ascii=False)
 
     @staticmethod
@@ -70,7 +70,7 @@ class Chunk(NamedTuple):
         return Chunk(number, rows, digest, [Entry(*entry) for entry in entries])
 
 
-class Intake:
+class Ingest:
     """The inputs as chunks."""
 
     def __init__(self, options: Options) -> None:

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, Literal, Self, Union, get_args, get_origin, get_type_hints
 
 from syntagma.errors import ConfigError, Place
-from syntagma.files import write_whole
+from syntagma.files import atomic_write
 
 
 class Settings:
@@ -65,7 +65,7 @@ class Settings:
 
     def save(self, path: str | Path) -> None:
         """Write the settings as JSON."""
-        with write_whole(path) as stream:
+        with atomic_write(path) as stream:
             json.dump(self.to_dict(), stream, indent=2, ensure_ascii=False)
             stream.write("\n")
 
