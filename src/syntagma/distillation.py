@@ -16,7 +16,7 @@ from functools import partial
 from itertools import product
 from pathlib import Path
 
-from syntagma.corpus import Corpus, Options, prepare
+from syntagma.corpus import Corpus, CorpusOptions, prepare
 from syntagma.corpus.options import Input
 from syntagma.corpus.store import Pair, Split
 from syntagma.errors import ConfigError, InputError, Place, SyntagmaError
@@ -26,7 +26,7 @@ from syntagma.metrics.base import Segment
 from syntagma.metrics.lexical import ChrF
 from syntagma.search import Generator
 from syntagma.search.generator import BATCH
-from syntagma.search.parallel import Found, Work, parallel, processes_for
+from syntagma.search.parallel import Found, SearchWork, parallel, processes_for
 
 PAIRS = "pairs"
 """What the folder beside the result is called where the teacher's pairs are written."""
@@ -39,7 +39,7 @@ Row = tuple[str, list[str]]
 class Teacher:
     """The work that a teacher does with sources, and a teacher at hand."""
 
-    work: Work
+    work: SearchWork
     generator: Generator
 
     @staticmethod
@@ -48,7 +48,7 @@ class Teacher:
         given = {key: value for key, value in (("beam", beam), ("score", score)) if value is not None}
         generator = Generator.from_pretrained(name)
         generator.defaults = generator.defaults.changed(given)
-        return Teacher(Work(name, given, batch=batch or BATCH), generator)
+        return Teacher(SearchWork(name, given, batch=batch or BATCH), generator)
 
     def write(self, sources: Iterable[str], workers: int) -> Iterator[Found]:
         """What it makes of each source, in their order."""
@@ -97,7 +97,7 @@ def distill(
             _copy_pairs(corpus.split(name), pairs / f"{name}.tsv")
             inputs.append(Input(str(pairs / f"{name}.tsv"), split=name))
     old = corpus.options
-    options = Options(
+    options = CorpusOptions(
         inputs=tuple(inputs),
         max_words=old.max_words,
         keep_identical=True,  # a teacher may copy, and the student shall learn what it does

@@ -9,6 +9,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,6 +20,13 @@ if TYPE_CHECKING:
 
 _LABEL = re.compile(r"[^\W\d_][\w.$|+=-]*")
 """Labels of treebanks: a letter first, then letters, digits, and what joins function tags as in NP-SBJ=1."""
+
+
+class Bad(StrEnum):
+    """What to do with a line that cannot be read."""
+
+    stop = "stop"
+    skip = "skip"
 
 
 def colour() -> bool:

@@ -206,7 +206,7 @@ def generate(
     from syntagma.search import Generator
     from syntagma.search.generator import BATCH
     from syntagma.search.options import named
-    from syntagma.search.stopwatch import Stopwatch
+    from syntagma.stopwatch import Stopwatch
 
     batch = BATCH if batch_size == "auto" else _count(batch_size)
     generator = Generator.from_pretrained(model, device=device, precision=precision, threads=threads)
@@ -250,9 +250,9 @@ def generate(
                 remembered(), steering=steering, options=settings, batch=batch, nbest=nbest, watch=watch
             )
         else:
-            from syntagma.search.parallel import Work, parallel
+            from syntagma.search.parallel import SearchWork, parallel
 
-            work = Work(model, settings.to_dict(), asked, batch, nbest, device, precision)
+            work = SearchWork(model, settings.to_dict(), asked, batch, nbest, device, precision)
             results = parallel(work, remembered(), engine, workers)
         for number, found in enumerate(results, 1):
             text = seen.popleft()

@@ -5,22 +5,16 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterable
-from enum import StrEnum
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 
+from syntagma.cli.common import Bad
+
 if TYPE_CHECKING:
     from syntagma.errors import InputError
     from syntagma.tree import Tree
-
-
-class Bad(StrEnum):
-    """What to do with a line that cannot be read."""
-
-    stop = "stop"
-    skip = "skip"
 
 
 def register(app: typer.Typer) -> None:

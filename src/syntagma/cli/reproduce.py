@@ -185,12 +185,12 @@ def _table(
         missing = [system for system in systems if not (folder / system.file).exists()]
         if missing:
             from syntagma.hub import find_folder, hash_folder
-            from syntagma.search.parallel import Work, parallel, processes_for
+            from syntagma.search.parallel import SearchWork, parallel, processes_for
 
             folder.mkdir(parents=True, exist_ok=True)
             for system in missing:
                 _say(f"{system.name}, beam {system.beam}: {tested.title}")
-                work = Work(system.model, {"beam": system.beam})
+                work = SearchWork(system.model, {"beam": system.beam})
                 system = system._replace(version=hash_folder(find_folder(system.model, "model", "model")))
                 write_outputs(system, pairs, folder, partial(parallel, work, workers=processes_for(len(pairs))))
         if not list(stored(folder)):

@@ -29,7 +29,7 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 from syntagma import __version__
 from syntagma.corpus.chunks import CHUNK_FORMAT, Parsing, Summary
 from syntagma.corpus.ingest import OVERLAP, ROW_REASONS, Chunk, Ingest
-from syntagma.corpus.options import SPLITS, Options
+from syntagma.corpus.options import SPLITS, CorpusOptions
 from syntagma.corpus.readers import check_inputs, format_of
 from syntagma.corpus.shards import Drawn, Sharding, ShardJob, chunk_path, draw_splits, dropped, plan_shards, spaced
 from syntagma.corpus.store import FORMAT, Corpus
@@ -43,7 +43,7 @@ from syntagma.text.sentencepieces import SentencePieces
 
 
 def prepare(
-    options: Options,
+    options: CorpusOptions,
     out: str | Path,
     *,
     engine: str = "local",
@@ -61,7 +61,7 @@ def prepare(
     return Corpus.open(folder)
 
 
-def _make(options: Options, folder: Path, engine: str, workers: int, watch: Watch) -> None:
+def _make(options: CorpusOptions, folder: Path, engine: str, workers: int, watch: Watch) -> None:
     work = folder / WORK
     summaries = _parse(options, work, engine, workers, watch)
     _check_kept(folder, work, summaries)
@@ -77,7 +77,7 @@ def _make(options: Options, folder: Path, engine: str, workers: int, watch: Watc
     shutil.rmtree(work, ignore_errors=True)
 
 
-def _parse(options: Options, work: Path, engine: str, workers: int, watch: Watch) -> list[Summary]:
+def _parse(options: CorpusOptions, work: Path, engine: str, workers: int, watch: Watch) -> list[Summary]:
     """All chunks parsed; those that were done before are only checked to be of the same input."""
     ingest = Ingest(options)
     summaries: dict[int, Summary] = {}
@@ -148,7 +148,7 @@ def _check_kept(folder: Path, work: Path, summaries: Sequence[Summary]) -> None:
         )
 
 
-def _check_tokenizer(options: Options) -> None:
+def _check_tokenizer(options: CorpusOptions) -> None:
     if options.tokenizer is None:
         return
     labels = Subwords.load(options.tokenizer).labels
@@ -158,7 +158,7 @@ def _check_tokenizer(options: Options) -> None:
 
 
 def _vocabulary(
-    options: Options, folder: Path, work: Path, summaries: Sequence[Summary], drawn: Drawn, watch: Watch
+    options: CorpusOptions, folder: Path, work: Path, summaries: Sequence[Summary], drawn: Drawn, watch: Watch
 ) -> Subwords:
     path = folder / "tokenizer.json"
     if not path.exists():
@@ -171,7 +171,7 @@ def _vocabulary(
     return Subwords.load(path)
 
 
-def _make_vocabulary(options: Options, sample: Iterator[tuple[str, Sequence[Word]]]) -> Subwords:
+def _make_vocabulary(options: CorpusOptions, sample: Iterator[tuple[str, Sequence[Word]]]) -> Subwords:
     if options.pieces is not None:
         return SentencePieces.choose(
             options.pieces, sample, options.vocab_size, options.labels, two_sided=not options.share_pieces
@@ -181,7 +181,7 @@ def _make_vocabulary(options: Options, sample: Iterator[tuple[str, Sequence[Word
 
 
 def _sample(
-    options: Options, work: Path, summaries: Sequence[Summary], drawn: Drawn
+    options: CorpusOptions, work: Path, summaries: Sequence[Summary], drawn: Drawn
 ) -> Iterator[tuple[str, Sequence[Word]]]:
     """Sources and targets' words of training pairs, evenly spread where there are more than enough."""
     stride = max(1, -(-sum(summary.kept.get("train", 0) for summary in summaries) // options.vocab_sample))
@@ -196,7 +196,7 @@ def _sample(
 
 
 def _shard(
-    options: Options, folder: Path, work: Path, jobs: Sequence[ShardJob], engine: str, workers: int, watch: Watch
+    options: CorpusOptions, folder: Path, work: Path, jobs: Sequence[ShardJob], engine: str, workers: int, watch: Watch
 ) -> None:
     missing = [job for job in jobs if not (folder / job.name("ids")).exists()]  # of the two, ids are written last
     sizes = {job: sum(stop - start for _, start, stop in job.pieces) for job in jobs}
@@ -223,7 +223,7 @@ def _gather_rejects(folder: Path, work: Path, summaries: Sequence[Summary], draw
 
 
 def _write_facts(
-    options: Options,
+    options: CorpusOptions,
     folder: Path,
     summaries: Sequence[Summary],
     jobs: Sequence[ShardJob],
@@ -268,7 +268,7 @@ def _write_facts(
         stream.write("\n")
 
 
-def _given_parser(options: Options) -> list[str]:
+def _given_parser(options: CorpusOptions) -> list[str]:
     """The parser of the trees that came with the pairs."""
     if options.trees is not None:
         return ["brackets", "1"]

@@ -1,7 +1,7 @@
 """What `prepare` can be asked for: one frozen value, stored with the corpus, that guards a resumed run.
 
->>> options = Options(inputs=(Input("pairs.tsv"),), max_words=40)
->>> Options.from_dict(options.to_dict()) == options
+>>> options = CorpusOptions(inputs=(Input("pairs.tsv"),), max_words=40)
+>>> CorpusOptions.from_dict(options.to_dict()) == options
 True
 """
 
@@ -34,7 +34,7 @@ class Input:
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class CorpusOptions:
     """Everything that decides the bytes of a corpus.  How it is made (engine, workers) is not in here."""
 
     inputs: tuple[Input, ...]
@@ -80,10 +80,10 @@ class Options:
         return plain
 
     @staticmethod
-    def from_dict(values: Mapping[str, Any]) -> Options:
+    def from_dict(values: Mapping[str, Any]) -> CorpusOptions:
         """The options from plain values; unknown keys are refused."""
         inputs = tuple(_fill(Input, one) for one in values.get("inputs", ()))
-        options: Options = _fill(Options, {**values, "inputs": inputs})
+        options: CorpusOptions = _fill(CorpusOptions, {**values, "inputs": inputs})
         return options
 
     @property
@@ -117,7 +117,7 @@ def _fill(kind: type[Any], values: Mapping[str, Any]) -> Any:
         raise ConfigError(f"options are missing or ill-typed ({error})", remedy="give a whole set of options") from None
 
 
-def _problems(options: Options) -> list[tuple[str, str]]:
+def _problems(options: CorpusOptions) -> list[tuple[str, str]]:
     """What contradicts in the options, each with what to do."""
     found = []
     if not options.inputs:

@@ -28,7 +28,7 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 from syntagma.corpus.chunks import PAIR_SCHEMA, Summary, write_parquet
 from syntagma.corpus.hashing import Keys, mix
 from syntagma.corpus.ingest import OVERLAP
-from syntagma.corpus.options import AUTO, SPLITS, Options
+from syntagma.corpus.options import AUTO, SPLITS, CorpusOptions
 from syntagma.errors import ConfigError
 from syntagma.files import atomic_write
 from syntagma.levels import levels
@@ -73,7 +73,7 @@ def chunk_path(folder: Path, number: int) -> Path:
     return folder / f"chunk-{number:06d}.parquet"
 
 
-def draw_splits(options: Options, folder: Path, summaries: Sequence[Summary]) -> Drawn:
+def draw_splits(options: CorpusOptions, folder: Path, summaries: Sequence[Summary]) -> Drawn:
     """Choose `options.dev` and `options.test` of the training pairs by hash, a pair together with its reverse.
 
     The number is met exactly but where a pair and its reverse would exceed it by one.
@@ -161,7 +161,7 @@ class ShardJob(NamedTuple):
         return f"{kind}-{self.split}-{self.number:05d}.{'parquet' if kind == 'pairs' else 'arrow'}"
 
 
-def plan_shards(options: Options, folder: Path, summaries: Sequence[Summary], drawn: Drawn) -> list[ShardJob]:
+def plan_shards(options: CorpusOptions, folder: Path, summaries: Sequence[Summary], drawn: Drawn) -> list[ShardJob]:
     """Every shard of every split, in order."""
     pieces: dict[str, list[tuple[int, int, int]]] = {name: [] for name in SPLITS}
     for summary in summaries:
@@ -200,7 +200,7 @@ def _cut(pieces: Sequence[tuple[int, int, int]], most: int) -> Iterator[list[tup
 class Sharding:
     """The work on one shard; each process loads the vocabulary once."""
 
-    def __init__(self, options: Options, folder: Path, work: Path) -> None:
+    def __init__(self, options: CorpusOptions, folder: Path, work: Path) -> None:
         self.options = options
         self.folder = folder
         self.work = work

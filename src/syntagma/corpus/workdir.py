@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from syntagma.corpus.options import Options
+from syntagma.corpus.options import CorpusOptions
 from syntagma.errors import ConfigError, Place, SyntagmaError
 from syntagma.files import atomic_write
 
@@ -42,7 +42,10 @@ class Product:
 
 
 CORPUS: Final = Product(
-    "corpus", "corpus.json", ("pairs-*.parquet", "ids-*.arrow", "rejects.jsonl", "tokenizer.json"), Options.from_dict
+    "corpus",
+    "corpus.json",
+    ("pairs-*.parquet", "ids-*.arrow", "rejects.jsonl", "tokenizer.json"),
+    CorpusOptions.from_dict,
 )
 
 
@@ -118,7 +121,7 @@ def differences(begun: RunOptions, now: RunOptions) -> list[str]:
     """What the second options have otherwise, for an error message.
 
     >>> from syntagma.corpus.options import Input
-    >>> differences(Options((Input("pairs.tsv"),), max_words=40), Options((Input("pairs.tsv"),)))
+    >>> differences(CorpusOptions((Input("pairs.tsv"),), max_words=40), CorpusOptions((Input("pairs.tsv"),)))
     ['max_words: 40, now 128']
     """
     mine, theirs = begun.to_dict(), now.to_dict()

@@ -8,13 +8,13 @@ from pathlib import Path
 
 from syntagma.errors import ConfigError, InputError, Place
 from syntagma.files import read_lines
-from syntagma.parse.treebank import Example, find_file, read_examples
+from syntagma.parse.treebank import TreebankExample, find_file, read_examples
 from syntagma.parse.variants import Variants
 from syntagma.tree import Tree, read_trees
 
 
 @dataclass(frozen=True, slots=True)
-class TrainConfig:
+class ParserTrainConfig:
     """The settings of a run."""
 
     encoder: str = "all-minilm-l6-v2"  # the packaged encoder of that name, or the folder of a BERT
@@ -56,8 +56,8 @@ class TrainConfig:
 class Trees:
     """The data of a run: gold and silver examples to learn from, and gold trees to score on."""
 
-    gold: list[Example]
-    silver: list[Example]
+    gold: list[TreebankExample]
+    silver: list[TreebankExample]
     dev: list[Tree]
 
     def plus(self, other: Trees | None) -> Trees:
@@ -69,7 +69,7 @@ class Trees:
 
 def read_data(gold: Sequence[str | Path], silver: Sequence[str | Path] = ()) -> Trees:
     """The trees of folders with `train.trees` or `train.trees.gz` each; the gold ones' `dev` files are for scoring."""
-    parts: dict[bool, list[Example]] = {False: [], True: []}
+    parts: dict[bool, list[TreebankExample]] = {False: [], True: []}
     for is_silver, folders in ((False, gold), (True, silver)):
         for folder in folders:
             path = find_file(folder, "train")

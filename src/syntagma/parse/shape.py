@@ -32,7 +32,7 @@ class NetworkConfig:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelConfig:
+class ParserConfig:
     """What `config.json` holds."""
 
     name: str

@@ -33,15 +33,15 @@ from syntagma.parse.config import read_config, to_dict
 from syntagma.parse.encoder import load_bert
 from syntagma.parse.ensemble import load_trainable
 from syntagma.parse.loss import IGNORED, margin_loss, span_loss, tag_loss, teacher_loss
-from syntagma.parse.network import Batch, ParserNetwork, collate
+from syntagma.parse.network import ParserBatch, ParserNetwork, collate
 from syntagma.parse.neural import batches_by_length
 from syntagma.parse.pieces import Pieces
 from syntagma.parse.score import score_trees
-from syntagma.parse.settings import TrainConfig, Trees, encoder_folder
-from syntagma.parse.shape import EncoderConfig, ModelConfig, NetworkConfig
+from syntagma.parse.settings import ParserTrainConfig, Trees, encoder_folder
+from syntagma.parse.shape import EncoderConfig, NetworkConfig, ParserConfig
 from syntagma.parse.state import load_state, save_state
 from syntagma.parse.trainable import TrainableParser
-from syntagma.parse.treebank import Example, backoff, inventory
+from syntagma.parse.treebank import TreebankExample, backoff, inventory
 from syntagma.parse.variants import Constituents, vary
 from syntagma.tree import KEPT_LABELS
 
@@ -50,7 +50,7 @@ LOG_EVERY = 50
 
 
 @dataclass(slots=True)
-class Progress:
+class ParserRunState:
     """Where a run is: all that is not a tensor."""
 
     step: int = 0
@@ -62,10 +62,10 @@ class Progress:
     best: dict[str, float | int] = field(default_factory=dict)  # the best figures on the dev trees
 
 
-class Trainer:
+class ParserTrainer:
     """One run."""
 
-    def __init__(self, config: TrainConfig, data: Trees, out: str | Path) -> None:
+    def __init__(self, config: ParserTrainConfig, data: Trees, out: str | Path) -> None:
         self.config = config
         self.data = data
         self.out = Path(out)
@@ -79,7 +79,7 @@ class Trainer:
         teacher = _load_teacher(config.teacher) if config.teacher else None
         self.model_config = self._model_config(pretrained.config)
         if start is not None:
-            self._name_labels_as(read_config(ModelConfig, start / "config.json"), str(start), "--init")
+            self._name_labels_as(read_config(ParserConfig, start / "config.json"), str(start), "--init")
         if teacher is not None:
             self._name_labels_as(teacher.config, config.teacher, "--teacher")
         self.network = ParserNetwork(
@@ -96,17 +96,17 @@ class Trainer:
         self.learnt = {name: weight for name, weight in self.network.named_parameters() if weight.requires_grad}
         self.optimizer = torch.optim.AdamW(self._groups(), weight_decay=config.weight_decay, betas=(0.9, 0.98))
         self.average = {name: weight.detach().clone() for name, weight in self.learnt.items()}
-        self.progress = Progress(share=config.silver_from)
+        self.progress = ParserRunState(share=config.silver_from)
         self.others = Constituents.of(data.gold) if config.variants.swapped else None
 
-    def _model_config(self, encoder: EncoderConfig) -> ModelConfig:
+    def _model_config(self, encoder: EncoderConfig) -> ParserConfig:
         examples = [*self.data.gold, *self.data.silver]
         labels, tags = inventory(examples)
         open_root = any((0, len(one.words)) not in one.spans for one in examples)
         network = NetworkConfig(
             labels=len(labels), tags=len(tags), span_width=self.config.span_width, word_layers=self.config.word_layers
         )
-        return ModelConfig(
+        return ParserConfig(
             self.config.name,
             self.config.version,
             encoder,
@@ -117,7 +117,7 @@ class Trainer:
             language=self.config.language,
         )
 
-    def _name_labels_as(self, theirs: ModelConfig, where: str, option: str) -> None:
+    def _name_labels_as(self, theirs: ParserConfig, where: str, option: str) -> None:
         """Number labels and tags as that parser does, which must know all that the trees have."""
         ours = self.model_config
         unknown = sorted({*ours.labels, *ours.tags} - {*theirs.labels, *theirs.tags})
@@ -188,7 +188,7 @@ class Trainer:
         done = min(self._done(), 1.0)
         self.progress.share = self.config.silver_from + (self.config.silver_to - self.config.silver_from) * done
 
-    def _epoch(self) -> Iterator[tuple[Batch, Tensor, Tensor]]:
+    def _epoch(self) -> Iterator[tuple[ParserBatch, Tensor, Tensor]]:
         """The batches of the epoch that are still to come: a function of the seed, the epoch and the silver share."""
         chance = random.Random(f"{self.config.seed}/{self.progress.epoch}")
         silver = chance.sample(self.data.silver, round(self.progress.share * len(self.data.silver)))
@@ -209,7 +209,7 @@ class Trainer:
             self.progress.batch += 1
             yield batch, *self._targets(examples, max(batch.lengths))
 
-    def _targets(self, examples: list[Example], size: int) -> tuple[Tensor, Tensor]:
+    def _targets(self, examples: list[TreebankExample], size: int) -> tuple[Tensor, Tensor]:
         """Label ids (batch, spans) and tag ids (batch, words), `IGNORED` at padding."""
         spans = torch.full((len(examples), size * (size + 1) // 2), IGNORED)
         tags = torch.full((len(examples), size), IGNORED)
@@ -222,7 +222,7 @@ class Trainer:
             tags[row, : len(one.words)] = torch.tensor([self.tag_ids.get(tag, IGNORED) for tag in one.tags])
         return spans, tags
 
-    def _step(self, batch: Batch, gold: Tensor, tags: Tensor) -> Tensor:
+    def _step(self, batch: ParserBatch, gold: Tensor, tags: Tensor) -> Tensor:
         """One update; the margin, span and tag losses summed over the batch."""
         config = self.config
         torch.manual_seed(config.seed * 1_000_003 + self.progress.step)  # dropout
@@ -283,14 +283,14 @@ class Trainer:
 
     def _resume(self) -> None:
         settings = self.out / "train.json"
-        if settings.exists() and read_config(TrainConfig, settings) != self.config:
+        if settings.exists() and read_config(ParserTrainConfig, settings) != self.config:
             what = "a run with other settings is here"
             raise ConfigError(what, Place(str(self.out)), "give another folder, or the settings in its train.json")
         with atomic_write(settings) as stream:
             json.dump(to_dict(self.config), stream, indent=1)
         path = self.out / "checkpoint.safetensors"
         if path.exists():
-            self.progress = Progress(**load_state(path, self.learnt, self.average, self.optimizer))
+            self.progress = ParserRunState(**load_state(path, self.learnt, self.average, self.optimizer))
         sizes = {"gold": len(self.data.gold), "silver": len(self.data.silver), "dev": len(self.data.dev)}
         self._log({"event": "resume" if path.exists() else "start", **sizes, "labels": len(self.label_ids)})
 

@@ -19,14 +19,14 @@ from syntagma.parse import weights
 from syntagma.parse.config import read_config, to_dict
 from syntagma.parse.network import ParserNetwork, collate
 from syntagma.parse.neural import NeuralParser, Scored
-from syntagma.parse.pieces import Encoded, Pieces
-from syntagma.parse.shape import ModelConfig
+from syntagma.parse.pieces import EncodedSentence, Pieces
+from syntagma.parse.shape import ParserConfig
 
 
 class TrainableParser(NeuralParser):
     """Parses words with a `ParserNetwork`, or with what gives scores of the same shapes."""
 
-    def __init__(self, config: ModelConfig, network: nn.Module, pieces: Pieces) -> None:
+    def __init__(self, config: ParserConfig, network: nn.Module, pieces: Pieces) -> None:
         super().__init__(config, self._score, pieces)
         self.network = network.eval()
 
@@ -36,13 +36,13 @@ class TrainableParser(NeuralParser):
         folder = Path(folder)
         if not folder.is_dir():
             raise ConfigError("there is no such model folder", Place(str(folder)), "check the name")
-        config = read_config(ModelConfig, folder / "config.json")
+        config = read_config(ParserConfig, folder / "config.json")
         network = ParserNetwork(config.encoder, config.network)
         weights.load(network, folder / "model.safetensors")
         return cls(config, network, Pieces.load(folder / "tokenizer.json"))
 
     @torch.inference_mode()
-    def _score(self, sentences: Sequence[Encoded]) -> Scored:
+    def _score(self, sentences: Sequence[EncodedSentence]) -> Scored:
         scores, tags = self.network(collate(list(sentences), self.pieces.pad))
         values, labels = scores[:, :, 1:].max(dim=2)
         return Scored(values.numpy(), labels.numpy() + 1, tags.argmax(dim=2).numpy())
@@ -66,7 +66,7 @@ class TrainableParser(NeuralParser):
             stream.write("\n")
 
 
-def write_graph(folder: Path, config: ModelConfig) -> dict[str, str]:
+def write_graph(folder: Path, config: ParserConfig) -> dict[str, str]:
     """Write the graph of the parser whose weights are in a folder; its checksum by its name.
 
     Without the package `onnx` there is none, and torch runs the parser.

@@ -41,7 +41,7 @@ from syntagma.search.rerank import check_rerank
 from syntagma.search.result import Output, read_out, read_out_plain
 from syntagma.search.scheduler import Scheduler
 from syntagma.search.steered import Control, SteeredText, Text
-from syntagma.search.stopwatch import Stopwatch
+from syntagma.stopwatch import Stopwatch
 from syntagma.template import Template, TemplateError
 from syntagma.text.lexicon import Lexicon
 from syntagma.text.spacing import respace

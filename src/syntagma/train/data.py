@@ -16,8 +16,7 @@ import torch
 from torch import Tensor
 
 from syntagma.corpus.batches import Batches
-from syntagma.corpus.store import Corpus, Counts, Lengths
-from syntagma.corpus.store import Example as Stored
+from syntagma.corpus.store import Corpus, Counts, EncodedPair, Lengths
 from syntagma.errors import ConfigError, Place, SyntagmaError
 from syntagma.network.batch import Batch, Contexts, Example, make_batch, whole_level
 from syntagma.network.config import ModelConfig
@@ -35,10 +34,10 @@ class Position(NamedTuple):
 
 
 class Examples(Protocol):
-    """What is read of a split: `syntagma.corpus.store.Examples`."""
+    """What is read of a split: `syntagma.corpus.store.EncodedPairs`."""
 
     def __len__(self) -> int: ...
-    def __getitem__(self, index: int) -> Stored: ...
+    def __getitem__(self, index: int) -> EncodedPair: ...
     def lengths(self) -> Lengths:
         """The lengths of all."""
 

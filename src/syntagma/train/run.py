@@ -20,6 +20,7 @@ from syntagma.corpus.store import Corpus
 from syntagma.errors import ConfigError, Place
 from syntagma.network.network import Network
 from syntagma.settings import read_mapping
+from syntagma.stopwatch import OTHER
 from syntagma.text.vocabulary import Vocabulary
 from syntagma.train.checkpoint import sweep
 from syntagma.train.config import TrainConfig
@@ -28,10 +29,10 @@ from syntagma.train.engine import Engine, make_engine
 from syntagma.train.export import Exported, export
 from syntagma.train.log import Log, duration, read_events
 from syntagma.train.material import Material, gather
-from syntagma.train.profile import OTHER, Stopwatch, attach
+from syntagma.train.profile import attach, stopwatch
 from syntagma.train.start import settled
-from syntagma.train.state import State
-from syntagma.train.trainer import Result, Trainer
+from syntagma.train.state import TrainState
+from syntagma.train.trainer import RunResult, Trainer
 from syntagma.train.validate import LossValidator, Several, Validator
 
 PROFILED = 20
@@ -49,7 +50,7 @@ def train(
     validator: MakeValidator | None = None,
     quiet: bool = False,
     tensorboard: bool = False,
-) -> Result:
+) -> RunResult:
     """Train a model into the folder `out`; a run that is there goes on, a finished one is left as it is."""
     folder = Path(out)
     config = settled(config)
@@ -62,7 +63,7 @@ def train(
         if resumed and (folder / "config.json").is_file():  # it is written last
             trainer.display.say(f"this run is finished, its model is in {folder}")
             figures = read_mapping(folder / "config.json")["about"]["figures"]
-            return Result(trainer.state.step, trainer.state.seconds, figures, main=trainer.main)
+            return RunResult(trainer.state.step, trainer.state.seconds, figures, main=trainer.main)
         _begin(trainer, folder, resumed, command)
         result = trainer.run()
         if result.signal is not None:
@@ -74,7 +75,7 @@ def train(
             trainer.display.say(early)
         chosen = export(trainer, corpus, _begun_by(folder) or command)
         _end(trainer, folder, chosen)
-        return Result(result.step, trainer.state.seconds, chosen.validation.figures, main=trainer.main)
+        return RunResult(result.step, trainer.state.seconds, chosen.validation.figures, main=trainer.main)
 
 
 def make_trainer(
@@ -189,7 +190,7 @@ def _begin(trainer: Trainer, folder: Path, resumed: bool, command: str) -> None:
     Log(folder, -1).write("start", 0, **facts, corpus=trainer.identity, command=command)
 
 
-def ended_early(config: TrainConfig, state: State, limit: int | None) -> str | None:
+def ended_early(config: TrainConfig, state: TrainState, limit: int | None) -> str | None:
     """A warning where a run of so many minutes has ended well before they were over."""
     if config.minutes is None or state.seconds >= 0.9 * 60 * config.minutes:
         return None
@@ -226,7 +227,7 @@ def profile(config: TrainConfig, out: str | Path, steps: int = PROFILED) -> dict
     config = settled(config)
     corpus = Corpus.open(config.data)
     trainer = make_trainer(config, corpus, Engine(config), Path(out), quiet=True)
-    watch = Stopwatch(trainer.engine.device)
+    watch = stopwatch(trainer.engine.device)
     assert isinstance(trainer.network, Network)
     handles = attach(watch, trainer.network)
     trainer.stepper.watch = watch

@@ -35,7 +35,7 @@ class Window:
 
 
 @dataclass
-class State:
+class TrainState:
     """Where a run is."""
 
     plan: Plan
@@ -75,6 +75,6 @@ class State:
         return asdict(self)
 
     @staticmethod
-    def from_dict(values: Mapping[str, Any]) -> State:
+    def from_dict(values: Mapping[str, Any]) -> TrainState:
         """The state from plain values."""
-        return State(**{**values, "plan": Plan.from_dict(values["plan"]), "window": Window(**values["window"])})
+        return TrainState(**{**values, "plan": Plan.from_dict(values["plan"]), "window": Window(**values["window"])})

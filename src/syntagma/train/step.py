@@ -18,10 +18,11 @@ from torch import Tensor
 from syntagma.errors import SyntagmaError
 from syntagma.network.batch import Batch
 from syntagma.network.interface import Learns
+from syntagma.stopwatch import OTHER, Stopwatch
 from syntagma.train.config import TrainConfig
 from syntagma.train.data import Levels, Position, share
 from syntagma.train.engine import Engine
-from syntagma.train.profile import DATA, OPTIMISER, OTHER, OUTPUT, SOURCE, Silent, Stopwatch
+from syntagma.train.profile import DATA, OPTIMISER, OUTPUT, SOURCE
 
 
 class Diverged(SyntagmaError):
@@ -35,7 +36,7 @@ class Taken(NamedTuple):
     numbers: Sequence[int]
 
 
-class Step(NamedTuple):
+class TrainStep(NamedTuple):
     """What a step found, summed over all processes, and what the first process and the signals said."""
 
     total: float
@@ -68,9 +69,11 @@ class Stepper:
         self.levels = levels
         self.weights = dict(network.named_parameters())
         self.optimizer = make_optimizer(config, network)
-        self.watch: Stopwatch | Silent = Silent()
+        self.watch = Stopwatch()
 
-    def step(self, number: int, batches: Sequence[Taken], rate: float, planned: int = 0, stop: bool = False) -> Step:
+    def step(
+        self, number: int, batches: Sequence[Taken], rate: float, planned: int = 0, stop: bool = False
+    ) -> TrainStep:
         """Take the step that follows `number` others; `planned` and `stop` are passed on to all processes."""
         sums = torch.zeros(6, dtype=torch.float64)
         for at, taken in enumerate(batches):
@@ -90,7 +93,7 @@ class Stepper:
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
         self.watch.switch(OTHER)
-        return Step(total, nll, correct, tokens, norm, int(said[0]), bool(said[1]))
+        return TrainStep(total, nll, correct, tokens, norm, int(said[0]), bool(said[1]))
 
     def _backward(self, number: int, at: int, taken: Taken, last: bool) -> Tensor:
         """Gradients of this process's share of a batch; its sums [total, nll, correct, tokens]."""

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load_file, save_file
 
-from syntagma.corpus.store import Example, IdLevel, Lengths, Pair, Split
+from syntagma.corpus.store import EncodedPair, IdLevel, Lengths, Pair, Split
 from syntagma.levels import PART, Label, Token, levels
 from syntagma.text.vocabulary import Vocabulary
 from syntagma.text.words import Word
@@ -52,14 +52,14 @@ class Tokenised:
     def __len__(self) -> int:
         return len(self._ends["source"])
 
-    def __getitem__(self, index: int) -> Example:
+    def __getitem__(self, index: int) -> EncodedPair:
         flat = self._cell("levels", index)
         found, start = [], 0
         bounds = np.cumsum(self._cell("sizes", index)).tolist()
         for middle, end in zip(bounds[::2], bounds[1::2], strict=True):
             found.append(IdLevel(flat[start:middle], flat[middle:end]))
             start = end
-        return Example(self._cell("source", index), found, self._cell("target", index), self._cell("linear", index))
+        return EncodedPair(self._cell("source", index), found, self._cell("target", index), self._cell("linear", index))
 
     def _cell(self, name: str, at: int) -> Column:
         ends = self._ends[name]

@@ -26,13 +26,13 @@ from syntagma.train.log import Display, Log
 from syntagma.train.material import Material
 from syntagma.train.schedule import IGNORED, Plan, learning_rate, planned_steps, step_limit
 from syntagma.train.signals import Signals
-from syntagma.train.state import State, Window
-from syntagma.train.step import Diverged, Step, Stepper, Taken
+from syntagma.train.state import TrainState, Window
+from syntagma.train.step import Diverged, Stepper, Taken, TrainStep
 from syntagma.train.validate import Validation, Validator, validate
 
 
 @dataclass(frozen=True)
-class Result:
+class RunResult:
     """How a run ended."""
 
     step: int
@@ -77,7 +77,7 @@ class Trainer:
         self.batches = data.batches(config.batch_tokens, config.seed, config.batch_sentences)
         self.limit = step_limit(config, len(self.batches) / config.accumulate)
         self.best = BestWeights(out / "best", config.keep_best)
-        self.state = State(Plan.begin(config, self.limit))
+        self.state = TrainState(Plan.begin(config, self.limit))
         self.reserve = 60 * (config.minutes or 0) * 0.02
         self._saved_at = time.monotonic()
 
@@ -94,7 +94,7 @@ class Trainer:
             if values.pop("identity") != self.identity:
                 what = "the corpus is not the one that this run was begun with"
                 raise ConfigError(what, Place(self.config.data), "give the corpus as it was, or another --out")
-            self.state = State.from_dict(values)
+            self.state = TrainState.from_dict(values)
             self.best.from_list(self.state.best)
         return found is not None
 
@@ -112,7 +112,7 @@ class Trainer:
 
     # -- the loop
 
-    def run(self) -> Result:
+    def run(self) -> RunResult:
         """Train until the end or a signal; a checkpoint is written in both cases."""
         self.network.train()
         log = Log(self.out, self.state.step, self.tensorboard) if self.main else None
@@ -130,7 +130,7 @@ class Trainer:
             finally:
                 if log is not None:
                     log.close()
-        return Result(self.state.step, self.state.seconds, self.state.figures, signal, self.main)
+        return RunResult(self.state.step, self.state.seconds, self.state.figures, signal, self.main)
 
     def upcoming(self) -> Iterator[list[Taken]]:
         """The batches of each step that is still to come."""
@@ -197,7 +197,7 @@ class Trainer:
 
     # -- what is told
 
-    def _count(self, found: Step, seconds: float) -> None:
+    def _count(self, found: TrainStep, seconds: float) -> None:
         window = self.state.window
         self.state.window = replace(
             window,
