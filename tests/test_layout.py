@@ -8,7 +8,7 @@ from pathlib import Path
 import syntagma
 
 ORDER = [
-    "errors", "client", "protobuf", "files", "stopwatch", "settings", "hub", "process", "executors",
+    "errors", "client", "protobuf", "aliases", "files", "stopwatch", "settings", "hub", "process", "executors",
     "tree", "levels", "template",
     "text", "network", "convert", "backbone", "runtime", "parse", "metrics", "corpus", "backtranslation", "search",
     "train", "distillation", "experiment", "recipes", "serve", "bench", "cli", "demo", "__main__", "__init__",

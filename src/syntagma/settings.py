@@ -23,6 +23,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, Literal, Self, Union, get_args, get_origin, get_type_hints
 
+from syntagma.aliases import renamed
 from syntagma.errors import ConfigError, Place
 from syntagma.files import atomic_write
 
@@ -32,9 +33,13 @@ class Settings:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """The settings with `values` and defaults for the rest; an unknown or ill-typed one is a `ConfigError`."""
+        """The settings with `values`, also under their former names, and defaults for the rest.
+
+        An unknown or ill-typed one is a `ConfigError`.
+        """
         if not isinstance(values, Mapping):
             raise ConfigError(f"{shown(values)} are no settings of {cls.__name__}", remedy="give a mapping of them")
+        values = renamed(cls.__name__, values)
         hints = get_type_hints(cls)
         known = {field.name for field in fields(cls)}  # type: ignore[arg-type]
         for name in values:
@@ -55,8 +60,8 @@ class Settings:
         return {name: _plain(value) for name, value in asdict(self).items()}  # type: ignore[call-overload]
 
     def changed(self, values: Mapping[str, Any]) -> Self:
-        """The settings with some changed, checked like all."""
-        return type(self).from_dict(self.to_dict() | dict(values))
+        """The settings with some changed, checked like all; a former name is read with a warning on stderr."""
+        return type(self).from_dict(self.to_dict() | renamed(type(self).__name__, values, warn=True))
 
     @classmethod
     def load(cls, path: str | Path) -> Self:

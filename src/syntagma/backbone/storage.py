@@ -56,12 +56,12 @@ def make_backbone(
     *,
     lora: int = 0,
     max_positions: int | None = None,
-    whole: bool = False,
+    seq2seq_objective: bool = False,
 ) -> tuple[Backbone, PretrainedVocabulary, Origin]:
     """A pretrained model ready to be trained on trees with those labels; `lora` is the rank of adapters, 0 for none;
-    `whole` as in `ModelConfig`."""
+    `seq2seq_objective` as in `ModelConfig`."""
     base = load_base(name)
-    vocabulary, config, prefix = adapt(base, labels, architecture, max_positions, whole)
+    vocabulary, config, prefix = adapt(base, labels, architecture, max_positions, seq2seq_objective)
     origin = Origin(name, base.fingerprint, base.kind, prefix, lora, base.model.config.to_dict())
     return _network(base, config, prefix, vocabulary, lora), vocabulary, origin
 

@@ -53,8 +53,8 @@ class ModelConfig(Settings):
     history: bool = False
     """Embeddings of each context token's parent label and depth of birth."""
     max_slots: int = 64
-    whole: bool = False
-    """Whether a guided model also learns to write its text in one go, for a second opinion (`rank=whole`)."""
+    seq2seq_objective: bool = False
+    """Whether a guided model also learns to write its text in one go, for rerank=seq2seq and the noisy channel."""
 
     pad: int = PAD
     start: int = START
@@ -88,8 +88,10 @@ class ModelConfig(Settings):
             raise ConfigError(f"a dropout of {self.dropout} makes no sense", remedy="give a share from 0 up to 1")
         if self.architecture == "extra-encoder" and self.context_layers < 1:
             raise ConfigError("the extra encoder has no layers", remedy="give context_layers of at least 1")
-        if self.whole and not self.guided:
-            raise ConfigError(f"{self.architecture} writes nothing but whole texts", remedy="leave whole out")
+        if self.seq2seq_objective and not self.guided:
+            raise ConfigError(
+                f"{self.architecture} writes nothing but whole texts", remedy="leave seq2seq_objective out"
+            )
 
     @property
     def controls(self) -> tuple[int, ...]:

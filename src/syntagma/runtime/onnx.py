@@ -59,7 +59,7 @@ class OnnxRuntime:
 
     def __init__(self, folder: Path, config: ModelConfig, checksums: Mapping[str, str], threads: int = 1) -> None:
         self.config = config
-        whole = config.whole or config.architecture == "seq2seq"
+        whole = config.seq2seq_objective or config.architecture == "seq2seq"
         self.capabilities = Capabilities(config.guided, scores_texts=whole, controls_template=config.guided)
         self._graphs = Graphs(folder, checksums, threads)
         self._selector = Selector(config)

@@ -296,7 +296,7 @@ class Generator:
             raise SyntagmaError(
                 f"the text has {len(source)} subwords, the model reads {config.max_positions - 1}", remedy="split it"
             )
-        check_rerank(options, self.runtime.capabilities, config.whole)
+        check_rerank(options, self.runtime.capabilities, config.seq2seq_objective)
         target = tuple(getattr(self.vocabulary, "encode_target", self.vocabulary.encode)(text))
         ids = self.vocabulary.encode_tokens(steering.start) if config.guided else []
         return SearchRequest(

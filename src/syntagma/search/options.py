@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
+from syntagma.aliases import renamed
 from syntagma.errors import ConfigError
 from syntagma.settings import Settings
 
@@ -14,53 +14,6 @@ _SPARE = 3
 """Hypotheses beside those that are asked for: constraints leave some out, `prune` lets others die."""
 _WIDEST = 1000
 """The widest beam: beyond, a step of a single text takes minutes and gigabytes."""
-
-_RERANKERS = {"score": "none", "whole": "seq2seq"}
-
-
-def _same(value: Any) -> Any:
-    return value
-
-
-def _negated(value: Any) -> Any:
-    return not value if isinstance(value, bool) else value
-
-
-def _reranker(value: Any) -> Any:
-    return _RERANKERS.get(value, value)
-
-
-ALIASES: dict[str, tuple[str, Callable[[Any], Any]]] = {
-    "novel": ("forbid_copy", _same),
-    "stutter": ("no_adjacent_repeats", _negated),
-    "coin": ("known_words_only", _negated),
-    "rank": ("rerank", _reranker),
-    "back": ("channel_weight", _same),
-    "diversity": ("diversity_penalty", _same),
-    "groups": ("num_beam_groups", _same),
-}
-"""What settings were called before, with their present names and values."""
-
-_warned: set[str] = set()
-
-
-def renamed(values: Mapping[str, Any], warn: bool = False) -> dict[str, Any]:
-    """Settings under their present names; those given under a former one win, with a warning on stderr if `warn`.
-
-    >>> renamed({"beam": 3, "coin": False, "rank": "whole"})
-    {'beam': 3, 'known_words_only': True, 'rerank': 'seq2seq'}
-    """
-    if not isinstance(values, Mapping):
-        raise ConfigError(f"the settings of a search cannot be {values!r}", remedy="give names with their values")
-    found = {name: value for name, value in values.items() if name not in ALIASES}
-    for name, value in values.items():
-        if name in ALIASES:
-            present, change = ALIASES[name]
-            found[present] = change(value)
-            if warn and name not in _warned:
-                _warned.add(name)
-                print(f"syntagma: the setting {name!r} is now {present!r}={found[present]!r}", file=sys.stderr)
-    return found
 
 
 @dataclass(frozen=True)
@@ -78,7 +31,7 @@ class SearchOptions(Settings):
     rerank: Literal["none", "joint", "seq2seq"] = "none"
     """How finished texts are ordered: by their score, in which late levels count most; by the log-probability of
     their tree and words together, for each subword of the text; or by the mean of that and of the words alone, written
-    in one go, which a model must have learnt (`whole` in its configuration)."""
+    in one go, which a model must have learnt (`seq2seq_objective` in its configuration)."""
     channel_weight: float = 0.0
     """How much the noisy channel counts in reranking: the log-probability of the source, written in one go from the
     text, for each of its subwords.  For models that were trained both ways, such as paraphrasers; without a reranker
@@ -129,15 +82,6 @@ class SearchOptions(Settings):
         """The paper's search: Algorithms 1 and 2 and nothing else."""
         return cls(alpha=0.8, score="sum", max_unary_repeats=-1)
 
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """The settings with `values`, also under their former names, and defaults for the rest."""
-        return super().from_dict(renamed(values))
-
-    def changed(self, values: Mapping[str, Any]) -> Self:
-        """The settings with some changed; a former name is read with a warning on stderr."""
-        return type(self).from_dict(self.to_dict() | renamed(values, warn=True))
-
     def for_texts(self, nbest: int, changes: Mapping[str, Any], widest: int | None = None) -> Self:
         """These settings, changed by a user, with a beam for so many texts.
 
@@ -149,7 +93,7 @@ class SearchOptions(Settings):
         >>> [plain.for_texts(nbest, {}).beam for nbest in (1, 5)], plain.for_texts(5, {"beam": 2}).beam
         ([5, 8], 5)
         """
-        changes = renamed(changes, warn=True)
+        changes = renamed("SearchOptions", changes, warn=True)
         options = self.changed({"copy_fallback": False} | changes if changes.get("forbid_copy") else changes)
         wanted = nbest if nbest == 1 or "beam" in changes else nbest + _SPARE
         if widest is not None:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-from syntagma.search.options import ALIASES, renamed
+from syntagma.aliases import ALIASES, renamed
 
 TEXT, LONG_TEXT, TEXTS, PARSED = 400, 20_000, 32, 64
 BEAM, NBEST, DEPTH, WISHES, PINS = 16, 16, 32, 16, 64
@@ -81,8 +81,8 @@ class RequestOptions(Request):
             "known_words_only", "split", "prune", "max_depth", "reward", "diversity_penalty", "sample", "temperature",
             "top_p", "seed",
         )  # fmt: skip
-        given = self.model_dump(include={*names, *ALIASES}, exclude_none=True)
-        return renamed(given)
+        given = self.model_dump(include={*names, *ALIASES["SearchOptions"]}, exclude_none=True)
+        return renamed("SearchOptions", given)
 
 
 def _one_or_many(values: Any) -> Any:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, Self
 
+from syntagma.aliases import renamed
 from syntagma.errors import ConfigError
 from syntagma.network.config import PRESETS, Architecture, ModelConfig, preset
 from syntagma.settings import Settings
@@ -152,7 +153,7 @@ class TrainConfig(Settings):
             raise ConfigError(what, remedy="train with architecture=concat, or seq2seq for the baseline")
         if self.init is not None:
             raise ConfigError("a run starts from a backbone or from a model, not both", remedy="leave out one of them")
-        if other := sorted(self.model.keys() - {"max_positions", "whole"}):
+        if other := sorted(self.model.keys() - {"max_positions", "seq2seq_objective"}):
             what = f"{other[0]!r} is the backbone's own and cannot be set"
             raise ConfigError(what, remedy="leave it out")
 
@@ -161,12 +162,12 @@ class TrainConfig(Settings):
         """The settings with `values`; those that only the network has go into `model`."""
         own = {one.name for one in fields(cls)}
         network = {one.name for one in fields(ModelConfig)}
-        rest = dict(values)
+        rest = renamed("ModelConfig", values)
         rest = PRESET_TRAINING.get(str(rest.get("preset")), {}) | rest
         model = rest.pop("model", {})
         if not isinstance(model, dict):
             raise ConfigError(f"'model' cannot be {model!r}", remedy="give a mapping of the network's settings")
-        model = dict(model)
+        model = renamed("ModelConfig", model)
         for name in list(rest):
             if name in network - own:
                 model[name] = rest.pop(name)
