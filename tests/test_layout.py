@@ -10,7 +10,8 @@ import syntagma
 ORDER = [
     "errors", "client", "protobuf", "aliases", "files", "stopwatch", "settings", "hub", "process", "executors",
     "tree", "levels", "template",
-    "text", "network", "convert", "backbone", "runtime", "parse", "metrics", "corpus", "backtranslation", "search",
+    "text", "network", "convert", "backbone", "runtime", "runs", "parse",
+    "metrics", "corpus", "backtranslation", "search",
     "train", "distillation", "experiment", "recipes", "serve", "bench", "cli", "demo", "__main__", "__init__",
 ]  # fmt: skip
 ROOT = Path(syntagma.__file__).parent

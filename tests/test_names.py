@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from pathlib import Path
 
@@ -18,3 +19,15 @@ def test_no_class_name_is_used_twice() -> None:
             if isinstance(node, ast.ClassDef):
                 homes[node.name].append(path.relative_to(ROOT).as_posix())
     assert {name: paths for name, paths in homes.items() if len(paths) > 1} == {}
+
+
+def test_no_private_names_of_other_libraries() -> None:
+    private = re.compile(
+        r"\b(?:torch|np|numpy|typer|click|rich|tokenizers|safetensors|onnxruntime|uvicorn)\._[a-z]\w*"
+    )
+    used = {
+        f"{path.relative_to(ROOT).as_posix()}: {name}"
+        for path in ROOT.rglob("*.py")
+        for name in private.findall(path.read_text(encoding="utf-8"))
+    }
+    assert used == set()

@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 
-from syntagma.errors import InputError, Place
+from syntagma.errors import ConfigError, InputError, Place
 
 STDIN = "-"
 LONGEST_LINE = 1 << 26
@@ -173,3 +173,25 @@ def atomic_folder(folder: Path) -> Iterator[Path]:
         ) from None
     finally:
         shutil.rmtree(part, ignore_errors=True)
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Make the folder and keep other runs out of it; the lock goes with the process, however that ends."""
+    if folder.exists() and not folder.is_dir():
+        raise ConfigError("this is a file", Place(str(folder)), "give --out a new or empty folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError:
+        what = "another run is at work in this folder"
+        raise ConfigError(what, Place(str(folder)), "wait for it or stop it") from None
+    finally:
+        os.close(handle)

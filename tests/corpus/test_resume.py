@@ -17,8 +17,8 @@ import pytest
 from syntagma import executors as engines_module
 from syntagma.corpus import Corpus, CorpusOptions, Input, prepare
 from syntagma.corpus.chunks import Parsing
-from syntagma.corpus.workdir import locked
 from syntagma.errors import ConfigError, InputError, SyntagmaError
+from syntagma.files import locked
 
 Write = Callable[[int], tuple[str, str]]
 Hashes = Callable[[Path], dict[str, str]]
@@ -113,7 +113,7 @@ def test_finished_chunks_are_not_done_again(
 def test_other_input_or_options_are_noticed(stopped: tuple[CorpusOptions, Path]) -> None:
     options, out = stopped
     changed = CorpusOptions.from_dict({**options.to_dict(), "max_words": 5})
-    with pytest.raises(ConfigError, match=r"begun with other options \(max_words: 128, now 5\)"):
+    with pytest.raises(ConfigError, match=r"begun with other options \(max_words was 128, now 5\)"):
         prepare(changed, out, workers=1)
     path = Path(options.inputs[0].path)
     path.write_text("Oh.\t" + path.read_text().split("\t", 1)[1])

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from syntagma.runs.schedule import IGNORED, Clock, Plan, learning_rate, planned_steps, step_limit
 from syntagma.train.config import TrainConfig
 from syntagma.train.run import ended_early
-from syntagma.train.schedule import IGNORED, Clock, Plan, learning_rate, planned_steps, step_limit
 from syntagma.train.state import TrainState
 
 

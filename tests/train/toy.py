@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from syntagma.corpus import Corpus, CorpusOptions, Input, prepare
+from syntagma.runs.checkpoint import CheckpointError
 from syntagma.train import TrainConfig, train
-from syntagma.train.checkpoint import CheckpointError
 
 SUBJECTS = ("I", "you", "the dog", "a cat", "my friend")
 VERBS = ("saw", "liked", "ate", "found")

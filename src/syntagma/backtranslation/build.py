@@ -36,10 +36,10 @@ from syntagma.corpus.hashing import KeySet, pair_key
 from syntagma.corpus.ingest import Chunk, RawPair
 from syntagma.corpus.options import CorpusOptions, Input
 from syntagma.corpus.readers import InputRow, Rows, check_inputs, is_text
-from syntagma.corpus.workdir import WORK, Product, StaleWork, locked, make_or_resume
+from syntagma.corpus.workdir import WORK, Product, StaleWork, make_or_resume
 from syntagma.errors import InputError, Place
 from syntagma.executors import Progress, Watch, run, session
-from syntagma.files import atomic_write, read_lines, scan_lines, source_name
+from syntagma.files import atomic_write, locked, read_lines, scan_lines, source_name
 from syntagma.hub import hash_folder
 
 PAIRS: Final = Product("set of pairs", "about.json", ("pairs.tsv", "rejects.jsonl"), BacktranslationOptions.from_dict)

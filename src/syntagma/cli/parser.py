@@ -100,7 +100,6 @@ def train(
     Example: syntagma parser train --conllu de_gsd-ud-train.conllu --style negra --out run --minutes 30
     """
     from syntagma.errors import ConfigError
-    from syntagma.parse.config import from_settings
     from syntagma.parse.converted import read_converted
     from syntagma.parse.dependencies import Style
     from syntagma.parse.settings import ParserTrainConfig, read_data
@@ -117,11 +116,13 @@ def train(
     if conllu or language:
         language = language or _guess(data)
         given |= {"language": language, "name": f"parser-{language}"}
-    config = from_settings(ParserTrainConfig, given, settings or [])
+    config = ParserTrainConfig.from_dict(given | ParserTrainConfig.read_arguments(settings or []))
     use_threads(threads)
     trainer = ParserTrainer(config, data, out)
-    best = trainer.run()
-    print(json.dumps({"model": str(trainer.model_folder), "dev": best}))
+    result = trainer.run()
+    if result.signal is not None:
+        raise typer.Exit(128 + result.signal)
+    print(json.dumps({"model": str(trainer.model_folder), "dev": result.figures}))
 
 
 def _guess(data: Trees) -> str:

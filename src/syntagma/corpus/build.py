@@ -33,10 +33,10 @@ from syntagma.corpus.options import SPLITS, CorpusOptions
 from syntagma.corpus.readers import check_inputs, format_of
 from syntagma.corpus.shards import Drawn, Sharding, ShardJob, chunk_path, draw_splits, dropped, plan_shards, spaced
 from syntagma.corpus.store import FORMAT, Corpus
-from syntagma.corpus.workdir import WORK, StaleWork, locked, make_or_resume
+from syntagma.corpus.workdir import WORK, StaleWork, make_or_resume
 from syntagma.errors import ConfigError, InputError, Place
 from syntagma.executors import Progress, Watch, run, session
-from syntagma.files import atomic_write
+from syntagma.files import atomic_write, locked
 from syntagma.parse.languages import language_warning
 from syntagma.text import Subwords, Word, split
 from syntagma.text.sentencepieces import SentencePieces

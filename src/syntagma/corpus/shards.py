@@ -26,16 +26,14 @@ import pyarrow.ipc  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from syntagma.corpus.chunks import PAIR_SCHEMA, Summary, write_parquet
+from syntagma.corpus.encoding import encode_pair
 from syntagma.corpus.hashing import Keys, mix
 from syntagma.corpus.ingest import OVERLAP
 from syntagma.corpus.options import AUTO, SPLITS, CorpusOptions
 from syntagma.errors import ConfigError
 from syntagma.files import atomic_write
-from syntagma.levels import levels
 from syntagma.text import Subwords, Word, join
-from syntagma.text.subwords import PART_ID
-from syntagma.tree import Tree, prune, read_tree
-from syntagma.tree.node import CLOSE
+from syntagma.tree import prune, read_tree
 
 _SPLIT_SALT = 0x5911
 _SLICE = 1000  # pairs that are Python objects at a time
@@ -267,41 +265,12 @@ def encode_table(table: pa.Table, subwords: Subwords, labels: Sequence[str]) -> 
     for start in range(0, table.num_rows, _SLICE):
         for pair in table.slice(start, _SLICE).to_pylist():
             tree = prune(read_tree(pair["tree"]), labels)
-            words = subwords.encode_words(spaced(pair["words"], pair["spaces"]))
-            flat, sizes = encode_levels(tree, words, subwords)
-            columns["source"].add(subwords.encode(pair["source"]))
-            columns["linear"].add(encode_linear(tree, words, subwords))
-            columns["levels"].add(flat)
-            columns["sizes"].add(sizes)
+            ids = encode_pair(pair["source"], spaced(pair["words"], pair["spaces"]), tree, subwords)
+            for name, lists in columns.items():
+                lists.add(getattr(ids, name))
     return pa.RecordBatch.from_arrays([lists.array() for lists in columns.values()], names=list(columns))
 
 
 def spaced(words: Sequence[str], spaces: Sequence[bool]) -> list[Word]:
     """Words with their spacing."""
     return [Word(word, " " if space else "") for word, space in zip(words, spaces, strict=True)]
-
-
-def encode_levels(tree: Tree, words: Sequence[tuple[int, ...]], subwords: Subwords) -> tuple[list[int], list[int]]:
-    """The contexts and infills of a pruned tree whose words have these ids, end to end, and the length of each."""
-    flat: list[int] = []
-    sizes: list[int] = []
-    for level in levels(tree, words):
-        for tokens in level:
-            ids = subwords.encode_tokens(tokens)
-            flat += ids
-            sizes.append(len(ids))
-    return flat, sizes
-
-
-def encode_linear(tree: Tree, words: Sequence[tuple[int, ...]], subwords: Subwords) -> list[int]:
-    """A pruned tree as one sequence: `<S> <NP> I <c> <VP> nod <c> <c>`."""
-    ids: list[int] = []
-    leaves = iter(words)
-    for item in tree.walk[1:-1]:
-        if item == CLOSE:
-            ids.append(PART_ID)
-        elif item[0] == "(":
-            ids.append(subwords.label_id(item[1:]))
-        else:
-            ids += next(leaves)
-    return ids

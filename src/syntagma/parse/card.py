@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-from syntagma.parse.config import to_dict
 from syntagma.parse.score import BracketScore
 from syntagma.parse.settings import ParserTrainConfig, Trees
 from syntagma.parse.shape import ParserConfig
@@ -53,5 +52,5 @@ def model_card(
         silver=len(data.silver),
         dev=len(data.dev),
         rows=rows,
-        settings=json.dumps(to_dict(config), indent=1),
+        settings=json.dumps(config.to_dict(), indent=1),
     )

@@ -17,7 +17,6 @@ import numpy.typing as npt
 from syntagma.errors import ConfigError, MissingExtra, Place
 from syntagma.parse import chart
 from syntagma.parse.base import SentenceError
-from syntagma.parse.config import read_config
 from syntagma.parse.pieces import EncodedSentence, Pieces
 from syntagma.parse.shape import ParserConfig
 from syntagma.tree import ROOT, Tree
@@ -61,7 +60,7 @@ class NeuralParser:
         folder = Path(folder)
         if not folder.is_dir():
             raise ConfigError("there is no such model folder", Place(str(folder)), "check the name")
-        config = read_config(ParserConfig, folder / "config.json")
+        config = ParserConfig.load(folder / "config.json")
         if not config.graphs:
             return _load_with_torch(folder)
         from syntagma.parse.onnx import OnnxScorer

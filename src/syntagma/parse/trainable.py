@@ -16,7 +16,6 @@ from syntagma.errors import ConfigError, Place
 from syntagma.files import atomic_write
 from syntagma.network.weightfile import WeightFile, stored_precision
 from syntagma.parse import weights
-from syntagma.parse.config import read_config, to_dict
 from syntagma.parse.network import ParserNetwork, collate
 from syntagma.parse.neural import NeuralParser, Scored
 from syntagma.parse.pieces import EncodedSentence, Pieces
@@ -36,7 +35,7 @@ class TrainableParser(NeuralParser):
         folder = Path(folder)
         if not folder.is_dir():
             raise ConfigError("there is no such model folder", Place(str(folder)), "check the name")
-        config = read_config(ParserConfig, folder / "config.json")
+        config = ParserConfig.load(folder / "config.json")
         network = ParserNetwork(config.encoder, config.network)
         weights.load(network, folder / "model.safetensors")
         return cls(config, network, Pieces.load(folder / "tokenizer.json"))
@@ -62,7 +61,7 @@ class TrainableParser(NeuralParser):
             stream.write(self.pieces.tokenizer.to_str())
         config = replace(self.config, graphs=write_graph(folder, self.config))
         with atomic_write(folder / "config.json") as stream:
-            json.dump(to_dict(config), stream, indent=1, ensure_ascii=False)
+            json.dump(config.to_dict(), stream, indent=1, ensure_ascii=False)
             stream.write("\n")
 
 

@@ -12,12 +12,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from syntagma.parse.treebank import TreebankExample
+from syntagma.settings import Settings
 
 PUNCTUATION = frozenset({",", ".", ":", "``", "''", "-LRB-", "-RRB-"})
 
 
-@dataclass(frozen=True, slots=True)
-class Variants:
+@dataclass(frozen=True)
+class Variants(Settings):
     """How often a sentence is shown in another guise; the shares are of all its showings."""
 
     lower: float = 0.15
@@ -25,7 +26,8 @@ class Variants:
     no_final: float = 0.10
     no_punctuation: float = 0.06
     joined: float = 0.04
-    swapped: float = 0.0  # a constituent gives way to another one of its label
+    swapped: float = 0.0
+    """A constituent gives way to another one of its label."""
 
 
 @dataclass(frozen=True, slots=True)

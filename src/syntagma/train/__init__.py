@@ -3,9 +3,10 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from syntagma.runs.folder import RunResult
     from syntagma.train.config import TrainConfig
     from syntagma.train.run import train
-    from syntagma.train.trainer import RunResult, Trainer
+    from syntagma.train.trainer import Trainer
     from syntagma.train.validate import Validation, Validator
 
 _HOMES = {

@@ -13,9 +13,9 @@ from syntagma import __version__
 from syntagma.corpus.store import Corpus
 from syntagma.network.network import Network
 from syntagma.network.storage import save_pretrained
+from syntagma.runs.checkpoint import CheckpointError, disk_errors
+from syntagma.runs.log import duration
 from syntagma.train.average import average
-from syntagma.train.checkpoint import CheckpointError, disk_errors
-from syntagma.train.log import duration
 from syntagma.train.trainer import Trainer
 from syntagma.train.validate import Validation, validate
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from syntagma.runs.schedule import Clock, Plan
 from syntagma.train.data import Position
-from syntagma.train.schedule import Clock, Plan
 
 
 @dataclass

@@ -87,7 +87,8 @@ class Stepper:
             raise _diverged(total, number, batches)
         clip = self.config.clip
         factor = min(1.0, clip / (norm + 1e-6)) if clip else 1.0
-        torch._foreach_mul_(gradients, factor * self.engine.world / max(tokens, 1.0))
+        for gradient in gradients:
+            gradient.mul_(factor * self.engine.world / max(tokens, 1.0))
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         self.optimizer.step()

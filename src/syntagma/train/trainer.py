@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from syntagma.errors import ConfigError, Place
-from syntagma.train.average import BestWeights
-from syntagma.train.checkpoint import (
+from syntagma.runs.checkpoint import (
     Checkpoint,
     listed_best,
     load_checkpoint,
@@ -19,30 +18,18 @@ from syntagma.train.checkpoint import (
     restore_optimizer,
     save_checkpoint,
 )
+from syntagma.runs.folder import CHECKPOINTS, RunResult
+from syntagma.runs.log import Display, Log
+from syntagma.runs.schedule import IGNORED, Plan, learning_rate, planned_steps, step_limit
+from syntagma.runs.signals import Signals
+from syntagma.train.average import BestWeights
 from syntagma.train.config import TrainConfig
 from syntagma.train.data import Data, Levels, walk
 from syntagma.train.engine import Engine
-from syntagma.train.log import Display, Log
 from syntagma.train.material import Material
-from syntagma.train.schedule import IGNORED, Plan, learning_rate, planned_steps, step_limit
-from syntagma.train.signals import Signals
 from syntagma.train.state import TrainState, Window
 from syntagma.train.step import Diverged, Stepper, Taken, TrainStep
 from syntagma.train.validate import Validation, Validator, validate
-
-
-@dataclass(frozen=True)
-class RunResult:
-    """How a run ended."""
-
-    step: int
-    seconds: float
-    figures: dict[str, float]
-    """Of the last validation."""
-    signal: int | None = None
-    """What stopped it, where it is not finished."""
-    main: bool = True
-    """Whether this is the process that speaks for all."""
 
 
 class Trainer:
@@ -85,7 +72,7 @@ class Trainer:
 
     def resume(self) -> bool:
         """Take up the newest whole checkpoint; whether there was one."""
-        found = load_checkpoint(self.out / "checkpoints") if self.main else None
+        found = load_checkpoint(self.out / CHECKPOINTS) if self.main else None
         found = self.engine.broadcast(found)
         if found is not None:
             self.network.load_state_dict(found.weights)
@@ -107,8 +94,8 @@ class Trainer:
         weights = dict(self.network.state_dict())
         tensors = optimizer_tensors(self.stepper.optimizer, self.stepper.weights)
         values = self.state.to_dict() | {"identity": self.identity}
-        save_checkpoint(self.out / "checkpoints", self.state.step, Checkpoint(weights, tensors, values))
-        self.best.sweep(listed_best(self.out / "checkpoints"))
+        save_checkpoint(self.out / CHECKPOINTS, self.state.step, Checkpoint(weights, tensors, values))
+        self.best.sweep(listed_best(self.out / CHECKPOINTS))
 
     # -- the loop
 
@@ -215,7 +202,8 @@ class Trainer:
         figures = state.window.figures()
         if log is not None:
             log.write("train", state.step, epoch=state.epoch, lr=rate, **figures, seconds=state.seconds)
-        self.display.show(state.step, state.plan.steps or self.limit, figures, self._left())
+        text = f"loss {figures['nll']:.3f}, {figures['tokens_per_second']:,.0f} tokens/s"
+        self.display.show(state.step, state.plan.steps or self.limit, text, self._left())
         state.window = Window()
 
     def _left(self) -> float | None:
