@@ -16,7 +16,9 @@ SUBWORDS = Subwords.train([split(text).words for text in TEXTS * 3], size=300)
 
 def reranked(**options: Any) -> Generator:
     settings = {"beam": 4, "max_depth": 5, "max_tokens": 14, "rerank": "seq2seq", "channel_weight": 0.5} | options
-    return Generator(TorchRuntime(random_model(SUBWORDS, 3, whole=True)), SUBWORDS, SearchOptions.from_dict(settings))
+    return Generator(
+        TorchRuntime(random_model(SUBWORDS, 3, seq2seq_objective=True)), SUBWORDS, SearchOptions.from_dict(settings)
+    )
 
 
 def faithfulness(generator: Generator, source: str, text: str) -> float:

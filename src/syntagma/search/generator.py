@@ -42,7 +42,7 @@ from syntagma.search.rerank import check_rerank
 from syntagma.search.result import Output, read_out, read_out_plain, said_back
 from syntagma.search.scheduler import Scheduler
 from syntagma.search.steered import Control, SteeredText, Text
-from syntagma.search.stopwatch import Stopwatch
+from syntagma.stopwatch import Stopwatch
 from syntagma.template import Template, TemplateError
 from syntagma.text.lexicon import Lexicon
 from syntagma.text.spacing import respace
@@ -297,7 +297,7 @@ class Generator:
             raise SyntagmaError(
                 f"the text has {len(source)} subwords, the model reads {config.max_positions - 1}", remedy="split it"
             )
-        check_rerank(options, self.runtime.capabilities, config.whole)
+        check_rerank(options, self.runtime.capabilities, config.seq2seq_objective)
         target = tuple(getattr(self.vocabulary, "encode_target", self.vocabulary.encode)(text))
         ids = self.vocabulary.encode_tokens(steering.start) if config.guided else []
         return SearchRequest(

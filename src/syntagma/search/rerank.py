@@ -51,13 +51,13 @@ class Seq2seq(Joint):
 RERANKERS: dict[str, Joint] = {"joint": Joint(), "seq2seq": Seq2seq()}
 
 
-def check_rerank(options: SearchOptions, capabilities: Capabilities, whole: bool) -> None:
-    """Raise where a model cannot do what the reranking needs; `whole` is whether it learnt to write texts in one go."""
+def check_rerank(options: SearchOptions, capabilities: Capabilities, seq2seq_objective: bool) -> None:
+    """Raise where a model cannot do what the reranking needs; `seq2seq_objective` as in its configuration."""
     if options.rerank == "none":
         return
-    learnt = whole if RERANKERS[options.rerank].needs_text_scores else True
+    learnt = seq2seq_objective if RERANKERS[options.rerank].needs_text_scores else True
     if not learnt or (options.channel_weight and not capabilities.scores_texts):
-        remedy = "use rerank=joint without channel_weight, or a model trained with whole=true"
+        remedy = "use rerank=joint without channel_weight, or a model trained with seq2seq_objective=true"
         raise ConfigError("this model has not learnt to write whole texts", remedy=remedy)
 
 
