@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from syntagma.bench.clients import Call, ask, ask_beside
-from syntagma.bench.report import Row
+from syntagma.bench.report import Measurement
 from syntagma.errors import InputError
 from syntagma.files import read_lines
 
@@ -46,7 +46,7 @@ def run(
     model: str | None = None,
     seconds: float = SECONDS,
     clients: int = CLIENTS,
-) -> Iterator[Row]:
+) -> Iterator[Measurement]:
     """Rows for each kind of request, for one client beside the worst, and for memory; quick: a tenth of the time.
 
     `data` is a file of sentences, one a line.
@@ -65,23 +65,29 @@ def run(
         for kind, calls in kinds.items():
             many = ask(port, calls, clients, length)
             peer = ("one at a time", one.rate, many.rate / one.rate) if kind == "generate" else (None, None, None)
-            yield Row(f"{kind}: answers to {clients} clients", many.rate, "requests/s", *peer)
+            yield Measurement(f"{kind}: answers to {clients} clients", many.rate, "requests/s", *peer)
             for share in (0.5, 0.95):
-                yield Row(f"{kind}: time of an answer, p{100 * share:.0f}", many.percentile(share), "ms")
-            yield Row(f"{kind}: refused", many.statuses[503], "requests")
+                yield Measurement(f"{kind}: time of an answer, p{100 * share:.0f}", many.percentile(share), "ms")
+            yield Measurement(f"{kind}: refused", many.statuses[503], "requests")
             slowest = 1000 * many.slowest
-            yield Row(f"{kind}: slowest answer or refusal", slowest, "ms", "target", SLOWEST_MS, SLOWEST_MS / slowest)
-            yield Row(f"{kind}: neither answered nor refused", many.failed, "requests", "target", 0.0)
+            yield Measurement(
+                f"{kind}: slowest answer or refusal", slowest, "ms", "target", SLOWEST_MS, SLOWEST_MS / slowest
+            )
+            yield Measurement(f"{kind}: neither answered nor refused", many.failed, "requests", "target", 0.0)
         beside, crowd = ask_beside(port, kinds["generate"], worst(), length)
         after = _megabytes(process.pid)
-    alone = one.percentile(0.5)
-    growth = beside.percentile(0.5) / alone
-    yield Row("an answer beside the worst requests, p50", beside.percentile(0.5), "ms", "alone", alone, 1 / growth)
-    yield Row("the same as a ratio", growth, "x", "target", TARGET_GROWTH, TARGET_GROWTH / growth)
-    yield Row("refused or failed beside the worst requests", beside.statuses.total() - beside.statuses[200], "requests")
+    alone, median = one.percentile(0.5), beside.percentile(0.5)
+    growth = median / alone
+    yield Measurement("an answer beside the worst requests, p50", median, "ms", "alone", alone, 1 / growth)
+    yield Measurement("the same as a ratio", growth, "x", "target", TARGET_GROWTH, TARGET_GROWTH / growth)
+    yield Measurement(
+        "refused or failed beside the worst requests", beside.statuses.total() - beside.statuses[200], "requests"
+    )
     for status, count in sorted(crowd.statuses.items()):
-        yield Row(f"worst requests with status {status}" if status else "worst requests unanswered", count, "requests")
-    yield Row("the server's memory at the end", after, "MB", "when it began", before, before / after)
+        yield Measurement(
+            f"worst requests with status {status}" if status else "worst requests unanswered", count, "requests"
+        )
+    yield Measurement("the server's memory at the end", after, "MB", "when it began", before, before / after)
 
 
 def _ordinary(texts: Sequence[str]) -> dict[str, list[Call]]:

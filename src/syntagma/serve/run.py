@@ -16,7 +16,6 @@ from types import FrameType
 
 import uvicorn
 
-from syntagma.config import Settings
 from syntagma.errors import ConfigError
 from syntagma.serve.app import make_app
 from syntagma.serve.compare import VoteStore, VotingSession, read_items
@@ -25,6 +24,7 @@ from syntagma.serve.models import load_bundled_parser, load_models
 from syntagma.serve.protocol import PromptProtocol
 from syntagma.serve.questions import QUESTIONS, read_questions
 from syntagma.serve.service import Service
+from syntagma.settings import Settings
 
 SWITCH = 0.001
 """Seconds after which a search gives way to the event loop, which would wait five times as long after every call."""
