@@ -54,6 +54,8 @@ def test_the_page_is_self_contained_and_escapes() -> None:
     assert "&lt;script&gt;" in page
     assert "http" not in page.replace("http://www.w3.org/2000/svg", "")
     ElementTree.fromstring(explanation.beam_svg())
+    assert "TOP" not in page  # the root has one name
+    assert "&lt;T&gt;" in explanation.beam_svg()
 
 
 def test_a_baseline_cannot_be_explained() -> None:
