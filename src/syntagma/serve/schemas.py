@@ -6,11 +6,13 @@ and made elsewhere as plain values.
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from syntagma.aliases import ALIASES, renamed
+from syntagma.search.options import SearchOptions
 
 TEXT, LONG_TEXT, TEXTS, PARSED = 400, 20_000, 32, 64
 BEAM, NBEST, DEPTH, WISHES, PINS = 16, 16, 32, 16, 64
@@ -48,6 +50,11 @@ class RequestOptions(Request):
     forbid_copy: bool | None = Field(None, description="Leave out an output that only repeats the source.")
     no_adjacent_repeats: bool | None = Field(None, description="Leave out the same words twice in a row.")
     known_words_only: bool | None = Field(None, description="Write no words that the model makes up.")
+    keep_literals: bool | None = Field(None, description="Keep numbers, names and addresses of the source as they are.")
+    copy_margin: float | None = Field(
+        None, ge=0, le=1000, description="Leave out outputs that are so much less faithful than the source itself."
+    )
+    num_structures: int | None = Field(None, ge=0, le=BEAM, description="Structures that the beam keeps; 0: no matter.")
     rank: Literal["score", "joint", "whole"] | None = Field(
         None, description="Was the name of rerank.", deprecated=True
     )
@@ -75,12 +82,8 @@ class RequestOptions(Request):
 
     def search(self) -> dict[str, Any]:
         """The options that are given, of those that `SearchOptions` has."""
-        names = (
-            "beam", "alpha", "score", "rerank", "channel_weight", "forbid_copy", "no_adjacent_repeats",
-            "known_words_only", "split", "prune", "max_depth", "reward", "diversity_penalty", "sample", "temperature",
-            "top_p", "seed",
-        )  # fmt: skip
-        given = self.model_dump(include={*names, *ALIASES["SearchOptions"]}, exclude_none=True)
+        names = {item.name for item in fields(SearchOptions)}
+        given = self.model_dump(include=names | set(ALIASES["SearchOptions"]), exclude_none=True)
         return renamed("SearchOptions", given)
 
 
