@@ -36,7 +36,7 @@ def main() -> None:
     parser.add_argument("--text", default=TEXT)
     parser.add_argument("--edit", nargs=2, metavar=("LEVEL", "CONTEXT"), default=("1", "<NP> <VP> , right ?"))
     parser.add_argument("--template", default="(S (NP) (VP *) ...)")
-    parser.add_argument("--beam", default="4")
+    parser.add_argument("--beam", default="5")
     parser.add_argument("--out", type=Path, default=Path("docs"))
     given = parser.parse_args()
     if CHROMIUM is None:
@@ -72,7 +72,8 @@ def take(browser: Browser, address: str, given: Any) -> None:
     phone(page, out / "studio-phone.png", 1300)
     page.click("#view-texts")
     phone(page, out / "studio-texts-phone.png", 844)
-    page.screenshot(path=out / "studio-texts.png")
+    page.mouse.move(0, 0)
+    page.screenshot(path=out / "studio-texts.png", clip={"x": 0, "y": 0, "width": DESK["width"], "height": 640})
     page.click("#view-growth")
     level, context = given.edit
     page.click(f'.card[data-level="{level}"][data-place="0"]')
