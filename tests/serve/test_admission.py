@@ -55,10 +55,13 @@ def test_a_crowd_that_comes_back_as_it_was_told_finds_room() -> None:
         times.append(refused.value.retry_after)
     assert times == sorted(times)
     assert 3 <= max(times) <= 5  # three times as much work as patience allows
+    late = []
     for _ in range(100 * len(tickets)):
         with pytest.raises(Busy) as refused:
             admission.enter(ORDINARY)
-    assert refused.value.retry_after == 30
+        late.append(refused.value.retry_after)
+    assert max(late) == 30
+    assert len(set(late[-100:])) > 10  # not all of them at the end
     for ticket in tickets:
         ticket.leave(finished=False)
     admission.enter(ORDINARY)  # what others were told keeps nobody out

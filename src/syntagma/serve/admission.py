@@ -29,6 +29,8 @@ FIRST_PACE = 3e-4
 """Seconds of a row, before anything is known of this machine."""
 MEMORY = 0.95
 LONGEST_RETRY = 30
+GOLDEN = 0.618
+"""The golden ratio, whose multiples fall evenly between whole numbers."""
 MOST_EXCESS = 4.0
 """How many times its estimate a request can take without being an exception."""
 MOST_ROWS = 64_000.0
@@ -112,8 +114,12 @@ class Admission:
         if delay > self.patience:
             self.refused += 1
             self._promised = max(self._promised, now + delay - self.patience / 2) + rows * self.pace
-            self._promised = min(self._promised, now + LONGEST_RETRY)
-            retry = max(1, math.ceil(self._promised - now))
+            longest = now + LONGEST_RETRY
+            if self._promised > longest:  # who would have to wait longer comes at any time before, not all at the end
+                self._promised = longest
+                retry = math.ceil(LONGEST_RETRY * (1 - (self.refused * GOLDEN % 1) / 2))
+            else:
+                retry = max(1, math.ceil(self._promised - now))
             raise Busy("too many requests are waiting", remedy=f"ask again in {retry} s", retry_after=retry)
         if not self._open:
             self._since = now
