@@ -22,9 +22,7 @@ def test_no_class_name_is_used_twice() -> None:
 
 
 def test_no_private_names_of_other_libraries() -> None:
-    private = re.compile(
-        r"\b(?:torch|np|numpy|typer|click|rich|tokenizers|safetensors|onnxruntime|uvicorn)\._[a-z]\w*"
-    )
+    private = re.compile(r"\b(?:torch|np|numpy|typer|click|rich|tokenizers|safetensors|onnxruntime|uvicorn)\._[a-z]\w*")
     used = {
         f"{path.relative_to(ROOT).as_posix()}: {name}"
         for path in ROOT.rglob("*.py")

@@ -77,7 +77,7 @@ def test_workers_change_nothing(ctranslate2: Path, text: Path, tmp_path: Path) -
 def test_ray_changes_nothing(ctranslate2: Path, text: Path, tmp_path: Path) -> None:
     with warnings.catch_warnings(action="ignore"):
         pytest.importorskip("ray.data")
-    for engine, workers in (("local", 1), ("ray", 2)):
+    for executor, workers in (("local", 1), ("ray", 2)):
         arguments = [
             "-i",
             text,
@@ -88,10 +88,10 @@ def test_ray_changes_nothing(ctranslate2: Path, text: Path, tmp_path: Path) -> N
             *LOOSE,
             "--sample",
             5,
-            "--engine",
-            engine,
+            "--executor",
+            executor,
         ]
-        result = run(*arguments, "--chunk-rows", 15, "--workers", workers, "--out", tmp_path / engine)
+        result = run(*arguments, "--chunk-rows", 15, "--workers", workers, "--out", tmp_path / executor)
         assert result.exit_code == 0, result.stderr
     for name in ("pairs.tsv", "rejects.jsonl", "about.json"):
         assert (tmp_path / "local" / name).read_bytes() == (tmp_path / "ray" / name).read_bytes()
@@ -143,5 +143,5 @@ def test_what_a_user_gets_wrong(ctranslate2: Path, text: Path, tmp_path: Path) -
     )
     missing = sentence("-i", text, "--there", "none", *back)
     assert missing == "none: there is no such folder; give the folder of a translation model"
-    assert "there is no engine 'spark'" in sentence("-i", text, "--there", ctranslate2, *back, "--engine", "spark")
+    assert "there is no executor 'spark'" in sentence("-i", text, "--there", ctranslate2, *back, "--executor", "spark")
     assert run("-i", text).exit_code == 2

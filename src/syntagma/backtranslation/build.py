@@ -52,7 +52,7 @@ def backtranslate(
     out: str | Path,
     *,
     texts: Sequence[str] | None = None,
-    engine: str = "local",
+    executor: str = "local",
     workers: int | None = None,
     overwrite: bool = False,
     watch: Watch = lambda _: None,
@@ -69,8 +69,8 @@ def backtranslate(
     for model in models:
         kind_of(model)
     options = replace(options, weights=tuple(map(hash_folder, models)))
-    with locked(folder), session(engine, workers):
-        make = partial(_make, options, folder, texts, engine, workers, watch)
+    with locked(folder), session(executor, workers):
+        make = partial(_make, options, folder, texts, executor, workers, watch)
         make_or_resume(folder, options, overwrite, make, PAIRS)
     about: dict[str, Any] = json.loads((folder / PAIRS.facts).read_text(encoding="utf-8"))
     return about
@@ -80,7 +80,7 @@ def _make(
     options: BacktranslationOptions,
     folder: Path,
     texts: Sequence[str] | None,
-    engine: str,
+    executor: str,
     workers: int,
     watch: Watch,
 ) -> None:
@@ -88,7 +88,7 @@ def _make(
     spooled, rows = _read(options, work, texts, watch)
     there = None if options.there is None else open_folder(options.there, work / "model-there")
     back = open_folder(options.back, work / "model-back")
-    tallies = _paraphrase(Paraphrasing(options, work, there, back), spooled, rows, engine, workers, watch)
+    tallies = _paraphrase(Paraphrasing(options, work, there, back), spooled, rows, executor, workers, watch)
     _gather(folder / "pairs.tsv", [chunk_file(work, tally.number, "tsv") for tally in tallies])
     _gather(folder / "rejects.jsonl", [chunk_file(work, tally.number, "rejects.jsonl") for tally in tallies])
     _write_facts(options, folder, tallies)
@@ -202,14 +202,14 @@ def _mark_repeated(entries: list[RawPair], seen: KeySet, held_out: KeySet) -> li
 
 
 def _paraphrase(
-    work: Paraphrasing, spooled: Sequence[Path], rows: int, engine: str, workers: int, watch: Watch
+    work: Paraphrasing, spooled: Sequence[Path], rows: int, executor: str, workers: int, watch: Watch
 ) -> list[Tally]:
     """The tallies of all chunks; those that are done are not done again."""
     tallies = {number: tally for number in range(len(spooled)) if (tally := _done(work.work, number)) is not None}
     missing = [path for number, path in enumerate(spooled) if number not in tallies]
     before = done = sum(tally.rows for tally in tallies.values())
     watch(Progress("paraphrase", done, rows, before))
-    for tally in run(engine, work, missing, min(workers, max(1, len(missing)))):
+    for tally in run(executor, work, missing, min(workers, max(1, len(missing)))):
         tallies[tally.number] = tally
         done += tally.rows
         watch(Progress("paraphrase", done, rows, before))

@@ -13,7 +13,7 @@ from syntagma.settings import Settings
 
 @dataclass(frozen=True)
 class BacktranslationOptions(Settings):
-    """Everything that decides the bytes of the result.  How it is made (engine, workers) is not in here."""
+    """Everything that decides the bytes of the result.  How it is made (executor, workers) is not in here."""
 
     inputs: tuple[str, ...]
     """Files of sentences, a sentence a line; or of foreign sentences beside English ones, for a bitext."""

@@ -8,13 +8,16 @@ from typing import Annotated, Any
 import typer
 
 from syntagma.cli.common import bars, option
+from syntagma.cli.settings import settings_command
 
 _INPUT, _MODELS, _FILTERS, _RUN = "Input", "Translation", "Filters", "The run"
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this file to `app`."""
-    app.command("backtranslate")(backtranslate)
+    app.command("backtranslate", cls=settings_command("syntagma.backtranslation.options:BacktranslationOptions"))(
+        backtranslate
+    )
 
 
 def backtranslate(
@@ -75,7 +78,7 @@ def backtranslate(
         option(_FILTERS, "Leave out a filter, such as pronouns; may be given again.", "--skip-filter"),
     ] = None,
     chunk_rows: Annotated[int, option(_RUN, "Rows of a piece of work: what a stop can cost.")] = 1000,
-    engine: Annotated[
+    executor: Annotated[
         str, option(_RUN, "local, or ray (extra: ray; --out and the models on storage that every machine sees).")
     ] = "local",
     workers: Annotated[
@@ -131,7 +134,7 @@ def backtranslate(
     )
     try:
         with bars({"read": "rows read", "paraphrase": "paraphrased"}) as watch:
-            about = make(options, out, texts=text, engine=engine, workers=workers, overwrite=overwrite, watch=watch)
+            about = make(options, out, texts=text, executor=executor, workers=workers, overwrite=overwrite, watch=watch)
     except KeyboardInterrupt:
         print("syntagma: stopped; run the same command again to go on", file=sys.stderr)
         raise typer.Exit(130) from None

@@ -37,7 +37,7 @@ class Input(Settings):
 
 @dataclass(frozen=True)
 class CorpusOptions(Settings):
-    """Everything that decides the bytes of a corpus.  How it is made (engine, workers) is not in here."""
+    """Everything that decides the bytes of a corpus.  How it is made (executor, workers) is not in here."""
 
     inputs: tuple[Input, ...]
     """The files."""
@@ -60,21 +60,21 @@ class CorpusOptions(Settings):
     max_words: int = 128
     """The most words, on both sides."""
     max_ratio: float | None = setting(None, ge=1)
-    """Of the longer side to the shorter."""
+    """The most words of the longer side for one of the shorter."""
     keep_identical: bool = False
     """Keep pairs whose sides are the same."""
     keep_duplicates: bool = False
     """Keep pairs that were there before."""
     keep_overlap: bool = False
-    """Training pairs that have a side in common with a source of dev or test."""
+    """Keep training pairs that have a side in common with a source of dev or test."""
     source_script: str | None = None
     """Latin, Han, Cyrillic, ...; several joined by +."""
     target_script: str | None = None
     """Likewise for the target."""
     script_share: float = setting(0.7, ge=0, le=1)
-    """Of the letters that must be of that script."""
+    """The share of the letters that must be of that script."""
     no_swap: tuple[str, ...] = ()
-    """He,him,his/she,her,hers: words that must not change from one group to another."""
+    """Words that must not change from one group to another: he,him,his/she,her,hers."""
     parser: str = "neural"
     """As `syntagma.parse.base` names them; brackets:FILE for trees aligned with the pairs."""
     max_levels: int = setting(32, ge=1)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
 import time
 from collections.abc import Iterator
@@ -98,7 +99,7 @@ class Display:
         self._told = time.monotonic()
         self._progress: Progress | None = None
         self._task: TaskID | None = None
-        if not quiet and sys.stderr.isatty():
+        if not quiet and sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
             self._progress, self._task = _bar()
 
     def __enter__(self) -> Self:
