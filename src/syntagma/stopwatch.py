@@ -26,6 +26,7 @@ class Stopwatch:
         self._parts = tuple(parts)
         self._synchronise = synchronise
         self._part = OTHER
+        self._since = time.perf_counter()
         self.reset()
 
     def switch(self, part: str) -> None:

@@ -48,12 +48,19 @@ class SearchOptions(Settings):
     """Leave out a hypothesis that only repeats the source, but for case and punctuation."""
     copy_fallback: bool = True
     """With `forbid_copy`: say the source back, with a note, where every other hypothesis is bad."""
+    copy_margin: float = setting(0.0, ge=0)
+    """Leave out a finished text that is less faithful than the source said back, by more than this: its
+    log-probability written in one go, for each subword, and the noisy channel's.  Where that leaves none, say the
+    source back, with a note, unless copies are forbidden.  For paraphrasers that are reranked; 0: never."""
     no_adjacent_repeats: bool = False
     """Leave out a hypothesis that says the same words twice in a row as long as there is another, unless the source
     does it too."""
     known_words_only: bool = False
     """Write no words that the model makes up from pieces: every word is one that it has met, which its folder must
     list (`words.txt`), or one of the source."""
+    keep_literals: bool = False
+    """Keep the numbers, names and addresses of the source to the letter.  For models whose target is in the source's
+    language."""
     max_unary_repeats: int = setting(2, ge=-1)
     """How often in a row a constituent may become nothing but another with its own label; -1: any number."""
     check_template: bool = False
@@ -66,6 +73,9 @@ class SearchOptions(Settings):
     """What a context loses for each share of tokens it has in common with those already kept at its depth."""
     num_beam_groups: int = setting(0, ge=0)
     """Into how many groups the beam is split for that penalty; 0: every hypothesis is its own."""
+    num_structures: int = setting(0, ge=0)
+    """How many different structures the beam keeps, each with an equal share of its places; the first texts are the
+    best of each.  A structure is the labels of the first contexts.  0: the scores alone decide."""
     sample: bool = False
     """Draw infills instead of searching for the best: `beam` independent samples."""
     temperature: float = setting(1.0, gt=0)
