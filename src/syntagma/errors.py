@@ -71,6 +71,10 @@ class LabelError(SyntagmaError):
     """A constituent label that is not allowed, or not one of the kept ones."""
 
 
+class BackboneError(SyntagmaError):
+    """A pretrained model that cannot be found or used."""
+
+
 class InputError(SyntagmaError):
     """A file or line that cannot be read as text."""
 

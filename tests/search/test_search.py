@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from search_models import TEXTS, random_generator, random_model
-from syntagma.convert.authors import convert
 from syntagma.errors import ConfigError, LabelError, SyntagmaError
 from syntagma.hub import bundled
 from syntagma.levels import MalformedInfill, expand, read_tokens, show
 from syntagma.network.batch import Example, make_batch
 from syntagma.network.config import Architecture
 from syntagma.network.contexts import AnnotatedContext
+from syntagma.network.convert.authors import convert
 from syntagma.network.network import Network
 from syntagma.runtime.base import Mask
 from syntagma.runtime.torch import TorchRuntime

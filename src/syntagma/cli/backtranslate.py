@@ -15,9 +15,8 @@ _INPUT, _MODELS, _FILTERS, _RUN = "Input", "Translation", "Filters", "The run"
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this file to `app`."""
-    app.command("backtranslate", cls=settings_command("syntagma.backtranslation.options:BacktranslationOptions"))(
-        backtranslate
-    )
+    kind = settings_command("syntagma.corpus.backtranslation.options:BacktranslationOptions")
+    app.command("backtranslate", cls=kind)(backtranslate)
 
 
 def backtranslate(
@@ -96,9 +95,9 @@ def backtranslate(
 
     Example: syntagma backtranslate --bitext de-en.tsv --back opus-mt-de-en --out pairs
     """
-    from syntagma.backtranslation.build import ARGUMENTS
-    from syntagma.backtranslation.build import backtranslate as make
-    from syntagma.backtranslation.options import BacktranslationOptions
+    from syntagma.corpus.backtranslation.build import ARGUMENTS
+    from syntagma.corpus.backtranslation.build import backtranslate as make
+    from syntagma.corpus.backtranslation.options import BacktranslationOptions
     from syntagma.errors import ConfigError
 
     if sum(map(bool, (text, source, bitext))) > 1:

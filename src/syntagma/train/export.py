@@ -81,8 +81,8 @@ def _save(trainer: Trainer, card: str, about: dict[str, Any]) -> None:
     if isinstance(material.network, Network):
         save_pretrained(trainer.out, material.network, material.vocabulary, card, about=about)
         return
-    from syntagma.backbone.network import Backbone
-    from syntagma.backbone.storage import save_backbone
+    from syntagma.network.backbone.network import Backbone
+    from syntagma.network.backbone.storage import save_backbone
 
     assert isinstance(material.network, Backbone)
     assert material.origin is not None

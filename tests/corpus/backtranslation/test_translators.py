@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from syntagma.backtranslation.translators import Decoding, kind_of, open_folder
+from syntagma.corpus.backtranslation.translators import Decoding, kind_of, open_folder
 from syntagma.errors import InputError, MissingExtra
 
 TEXTS = ["Ich sah den Fisch.", "du", "", "der Hund fraß ein Haus und wer weiß es?", "☃"]

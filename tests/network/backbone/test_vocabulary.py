@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backbone.tiny import byte_level, unigram
+from network.backbone.tiny import byte_level, unigram
 from strategies import trees
 from syntagma.corpus.encoding import as_begun
 from syntagma.errors import InputError, LabelError

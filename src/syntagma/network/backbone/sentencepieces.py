@@ -12,8 +12,7 @@ from typing import Any
 
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
-from syntagma.backbone.errors import BackboneError
-from syntagma.errors import MissingExtra, Place
+from syntagma.errors import BackboneError, MissingExtra, Place
 from syntagma.text.pretrained import HIDDEN
 
 _UNIGRAM = 1

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from syntagma.backtranslation.filters import (
+from syntagma.corpus.backtranslation.filters import (
     ALONE,
     FILTERS,
     SIMILARITY,
@@ -27,8 +27,8 @@ from syntagma.backtranslation.filters import (
     overlap,
     plain_words,
 )
-from syntagma.backtranslation.options import BacktranslationOptions
-from syntagma.backtranslation.translators import Translator, TranslatorFolder
+from syntagma.corpus.backtranslation.options import BacktranslationOptions
+from syntagma.corpus.backtranslation.translators import Translator, TranslatorFolder
 from syntagma.corpus.filters import Reason
 from syntagma.corpus.hashing import KeySet, pair_key
 from syntagma.corpus.ingest import Chunk, RawPair

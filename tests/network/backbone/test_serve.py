@@ -10,8 +10,8 @@ import pytest
 
 pytest.importorskip("fastapi")
 from serve_models import client_of
-from syntagma.backbone.storage import make_backbone
 from syntagma.corpus import Corpus
+from syntagma.network.backbone.storage import make_backbone
 from syntagma.runtime.hf import HfRuntime
 from syntagma.search import Generator, SearchOptions
 from syntagma.serve.models import serve_model

@@ -13,10 +13,10 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from backbone.tiny import KINDS, make_base
-from syntagma.backbone.errors import BackboneError
-from syntagma.backbone.storage import from_pretrained
+from network.backbone.tiny import KINDS, make_base
 from syntagma.corpus import Corpus
+from syntagma.errors import BackboneError
+from syntagma.network.backbone.storage import from_pretrained
 from syntagma.search import Generator
 from syntagma.train import TrainConfig, train
 from syntagma.train.trainer import Trainer

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from syntagma.backtranslation.translators import Decoding
+from syntagma.corpus.backtranslation.translators import Decoding
 from syntagma.errors import ConfigError
 from syntagma.settings import Settings
 
@@ -47,7 +47,7 @@ class BacktranslationOptions(Settings):
     """What the models' files hash to, so that a run goes on with the same models only."""
 
     def __post_init__(self) -> None:
-        from syntagma.backtranslation.filters import FILTERS
+        from syntagma.corpus.backtranslation.filters import FILTERS
 
         if not self.inputs:
             raise ConfigError("no input was given", remedy="name at least one file, or give sentences")

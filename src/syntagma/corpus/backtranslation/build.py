@@ -27,10 +27,10 @@ from typing import Any, Final
 import numpy as np
 
 from syntagma import __version__
-from syntagma.backtranslation.chunks import Paraphrasing, Tally, WholeInput, chunk_file, sentence_key
-from syntagma.backtranslation.filters import WordCounts
-from syntagma.backtranslation.options import BacktranslationOptions
-from syntagma.backtranslation.translators import kind_of, open_folder
+from syntagma.corpus.backtranslation.chunks import Paraphrasing, Tally, WholeInput, chunk_file, sentence_key
+from syntagma.corpus.backtranslation.filters import WordCounts
+from syntagma.corpus.backtranslation.options import BacktranslationOptions
+from syntagma.corpus.backtranslation.translators import kind_of, open_folder
 from syntagma.corpus.filters import normalise
 from syntagma.corpus.hashing import KeySet, pair_key
 from syntagma.corpus.ingest import Chunk, RawPair

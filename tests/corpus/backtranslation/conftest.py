@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from backbone.tiny import make_base
-from syntagma.backtranslation import build
-from syntagma.backtranslation.filters import FILTERS
-from syntagma.backtranslation.translators import Decoding, convert_marian
+from network.backbone.tiny import make_base
+from syntagma.corpus.backtranslation import build
+from syntagma.corpus.backtranslation.filters import FILTERS
+from syntagma.corpus.backtranslation.translators import Decoding, convert_marian
 
 MANY = [name for name in FILTERS if name not in ("similarity", "unknown-word")]
 """Filters that what random models write would not pass."""

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 import torch
 
-from syntagma.convert.ctranslate2 import to_ctranslate2
 from syntagma.errors import ConfigError
 from syntagma.network.batch import Example, make_batch
 from syntagma.network.config import preset
+from syntagma.network.convert.ctranslate2 import to_ctranslate2
 from syntagma.network.network import Network
 
 ctranslate2: Any = pytest.importorskip("ctranslate2")

@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 import torch
 
-from syntagma.convert.marian import to_marian
 from syntagma.errors import ConfigError
 from syntagma.network.batch import Example, make_batch
 from syntagma.network.config import preset
+from syntagma.network.convert.marian import to_marian
 from syntagma.network.network import Network
 
 

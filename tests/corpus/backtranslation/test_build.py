@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from backtranslation.conftest import Fakes
-from syntagma.backtranslation import build
-from syntagma.backtranslation.build import backtranslate
-from syntagma.backtranslation.chunks import Paraphrasing, Tally
-from syntagma.backtranslation.options import BacktranslationOptions
+
+from syntagma.corpus.backtranslation import build
+from syntagma.corpus.backtranslation.build import backtranslate
+from syntagma.corpus.backtranslation.chunks import Paraphrasing, Tally
+from syntagma.corpus.backtranslation.options import BacktranslationOptions
 from syntagma.errors import ConfigError, InputError
 from syntagma.files import locked
 

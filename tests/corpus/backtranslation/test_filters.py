@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from syntagma.backtranslation.filters import (
+from syntagma.corpus.backtranslation.filters import (
     ALONE,
     FILTERS,
     KnownWords,

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 import torch
 
-from backbone.tiny import KINDS
-from syntagma.backbone.network import Backbone, Causal
-from syntagma.backbone.storage import make_backbone
+from network.backbone.tiny import KINDS
 from syntagma.errors import SyntagmaError
 from syntagma.levels import PART, TOP, Label
+from syntagma.network.backbone.network import Backbone, Causal
+from syntagma.network.backbone.storage import make_backbone
 from syntagma.network.batch import Example, make_batch, pad_rows, stack_contexts
 from syntagma.network.contexts import AnnotatedContext
 from syntagma.runtime.hf import HfRuntime

@@ -16,8 +16,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from syntagma.backbone.errors import BackboneError
-from syntagma.backbone.state import CachedState, EncodedCache, EncodedIds, compact, from_cache, to_cache
+from syntagma.errors import BackboneError
+from syntagma.network.backbone.state import CachedState, EncodedCache, EncodedIds, compact, from_cache, to_cache
 from syntagma.network.batch import Batch, Contexts
 from syntagma.network.config import ModelConfig
 from syntagma.network.network import Loss, Scores, join_source

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from syntagma.convert.authors import convert, read_checkpoint
 from syntagma.levels import PART, Label
 from syntagma.network.batch import Example, make_batch
+from syntagma.network.convert.authors import convert, read_checkpoint
 from syntagma.network.network import Network
 from syntagma.network.storage import ModelError, from_pretrained
 from syntagma.text import Word

@@ -16,10 +16,9 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
-from syntagma.backbone.errors import BackboneError
-from syntagma.backbone.sentencepieces import read_sentencepiece
-from syntagma.errors import MissingExtra, Place
+from syntagma.errors import BackboneError, MissingExtra, Place
 from syntagma.levels import TOP
+from syntagma.network.backbone.sentencepieces import read_sentencepiece
 from syntagma.network.config import Architecture, ModelConfig
 from syntagma.network.storage import hash_weights
 from syntagma.text.pretrained import Controls, PretrainedVocabulary

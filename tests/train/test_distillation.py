@@ -11,9 +11,9 @@ import pytest
 from search_models import random_model
 from syntagma.corpus import Corpus, CorpusOptions, prepare
 from syntagma.corpus.options import Input
-from syntagma.distillation import Teacher, distill
 from syntagma.errors import SyntagmaError
 from syntagma.network.storage import save_pretrained
+from syntagma.train.distillation import Teacher, distill
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 SENTENCES = ["I ate an apple", "He can not go", "She made a mistake", "We like it", "They saw a dog", "You read books"]

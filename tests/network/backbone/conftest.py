@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from backbone.tiny import KINDS, make_base
+from network.backbone.tiny import KINDS, make_base
 from syntagma.corpus import Corpus
 from train.toy import make_corpus
 

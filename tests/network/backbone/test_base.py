@@ -12,12 +12,11 @@ import pytest
 import sentencepiece
 import transformers
 
-from backbone.tiny import TEXTS, make_base
-from syntagma.backbone.base import _pieces, adapt, load_base, locate
-from syntagma.backbone.errors import BackboneError
-from syntagma.backbone.storage import from_pretrained, make_backbone, save_backbone
+from network.backbone.tiny import TEXTS, make_base
 from syntagma.corpus import Corpus
-from syntagma.errors import ConfigError, SyntagmaError
+from syntagma.errors import BackboneError, ConfigError, SyntagmaError
+from syntagma.network.backbone.base import _pieces, adapt, load_base, locate
+from syntagma.network.backbone.storage import from_pretrained, make_backbone, save_backbone
 from syntagma.network.storage import ModelError
 from syntagma.runtime.hf import HfRuntime
 from syntagma.search import Generator

@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from syntagma.backbone.base import Base, Kind, adapt, load_base
-from syntagma.backbone.errors import BackboneError
-from syntagma.backbone.lora import add_adapters, merged
-from syntagma.backbone.network import Backbone, Causal, EncoderDecoder
-from syntagma.errors import Place
+from syntagma.errors import BackboneError, Place
 from syntagma.hub import check_checksum, find_folder
 from syntagma.network import storage
+from syntagma.network.backbone.base import Base, Kind, adapt, load_base
+from syntagma.network.backbone.lora import add_adapters, merged
+from syntagma.network.backbone.network import Backbone, Causal, EncoderDecoder
 from syntagma.network.config import Architecture, ModelConfig
 from syntagma.network.interface import Learns
 from syntagma.network.storage import Pretrained
