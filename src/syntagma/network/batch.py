@@ -88,7 +88,7 @@ def make_batch(examples: Sequence[Example], config: ModelConfig) -> Batch:
 
 
 def _infill_rows(example: Example, config: ModelConfig) -> tuple[list[int], ...]:
-    """Inputs, targets, levels, places and slots of one row."""
+    """Inputs, targets, levels, places and part indices of one row."""
     inputs: list[int] = []
     targets: list[int] = []
     level: list[int] = []
@@ -104,7 +104,7 @@ def _infill_rows(example: Example, config: ModelConfig) -> tuple[list[int], ...]
         slot.append(0)
         for token in infill:
             parts += token == config.part
-            slot.append(min(parts, config.max_slots - 1))
+            slot.append(min(parts, config.max_open_labels - 1))
     return inputs, targets, level, place, slot
 
 

@@ -123,7 +123,7 @@ class Feed:
 
     tokens: Tensor
     positions: Tensor
-    slots: Tensor
+    part_index: Tensor
     source_seats: Tensor
     source_places: Tensor
     context_seats: Tensor
@@ -196,8 +196,8 @@ class DecoderState:
         self.lengths = self.lengths + (tokens != config.pad).sum(axis=1)
         self.parts = parts[:, -1]
         seats = self.sources.seats if self.contexts is None else self.contexts.seats
-        slots = np.minimum(parts, config.max_slots - 1)
-        return [tokens, positions, slots, self.sources.seats, self.sources.places, seats]
+        part_index = np.minimum(parts, config.max_open_labels - 1)
+        return [tokens, positions, part_index, self.sources.seats, self.sources.places, seats]
 
     def write(self, layer: int, fresh: KeyValue, feed: Feed, first: int | None, size: int) -> KeyValue:
         """Put keys and values [N, H, L, D] of new tokens into the cache; all that was written, up to `size`.

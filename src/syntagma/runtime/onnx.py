@@ -130,7 +130,7 @@ class OnnxRuntime:
         for context in marked:
             check_lengths(self.config, context=len(context.ids))
         columns = {"ids": pad_ids([context.ids for context in marked], self.config.pad)}
-        if self.config.slots:
+        if self.config.label_index:
             columns["label_index"] = pad_ids([context.label_index for context in marked])
         if self.config.history:
             columns["parent"] = pad_ids([context.parent for context in marked])
@@ -199,8 +199,8 @@ class OnnxRuntime:
             "places": np.minimum(places, config.max_positions - 1),
             "self_mask": _self_mask(state.seen, size),
         }
-        if config.slots:
-            inputs["slots"] = np.minimum(parts, config.max_slots - 1)
+        if config.label_index:
+            inputs["slots"] = np.minimum(parts, config.max_open_labels - 1)
         values = {f"past_{name}": value for name, value in state.caches.items()}
         values |= self._shared_values("source", state.sources)
         if state.contexts is not None:

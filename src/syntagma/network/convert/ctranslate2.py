@@ -27,10 +27,10 @@ def to_ctranslate2(network: Network, folder: str | Path, weights: Weights = "flo
     except ImportError:
         raise MissingExtra("ctranslate2", "ctranslate2", "the engine CTranslate2") from None
     config = network.config
-    if config.attends_to_context or config.copy or config.slots:
+    if config.attends_to_context or config.copy or config.label_index:
         raise ConfigError(
-            "CTranslate2 holds only models with one encoder, without copying and slots",
-            remedy="train with architecture=concat or seq2seq, copy=false and slots=false",
+            "CTranslate2 holds only models with one encoder, without copying and label indices",
+            remedy="train with architecture=concat or seq2seq, copy=false and label_index=false",
         )
     spec = TransformerSpec.from_config(
         (config.source_layers, config.decoder_layers),

@@ -20,9 +20,9 @@ def to_marian(network: Network) -> Any:
     from transformers import MarianConfig, MarianMTModel
 
     config = network.config
-    if config.attends_to_context or config.norm != "post" or config.copy or config.slots:
+    if config.attends_to_context or config.norm != "post" or config.copy or config.label_index:
         raise ConfigError(
-            "only a post-norm model with one encoder, without copying and slots, fits into Marian",
+            "only a post-norm model with one encoder, without copying and label indices, fits into Marian",
             remedy="train with architecture=seq2seq or concat, norm=post",
         )
     shape = MarianConfig(

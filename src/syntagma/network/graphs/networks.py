@@ -43,7 +43,7 @@ def context_graph(config: ModelConfig, weights: WeightFile) -> bytes:
     graph = net.graph
     ids = graph.input("ids", "int64", ["Q", "C"])
     states = net.tokens(ids, net.places(ids))
-    tables = {"label_index": "slot"} if config.slots else {}
+    tables = {"label_index": "slot"} if config.label_index else {}
     if config.history:
         tables |= {"parent": "parent", "depth_added": "birth"}
     for column, table in tables.items():
@@ -151,7 +151,7 @@ class _Decoder(NetworkLayers):
         self.heads_shape = self.shape(self.rows, self.fed, self.heads, self.depth)
         self.layouts = {name: self._layout(name) for name in ("source", "context")[: 1 + config.attends_to_context]}
         states = self.tokens(self.ids, graph.input("places", "int64", ["N", "L"]))
-        if config.slots:
+        if config.label_index:
             states = graph.op("Add", states, self.embed("slot.weight", graph.input("slots", "int64", ["N", "L"])))
         states = graph.op("Reshape", states, graph.constant([-1, config.width]))
         for number in range(config.decoder_layers):
