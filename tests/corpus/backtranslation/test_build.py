@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from backtranslation.conftest import Fakes
+from corpus.backtranslation.conftest import Fakes
 
 from syntagma.corpus.backtranslation import build
 from syntagma.corpus.backtranslation.build import backtranslate

@@ -13,7 +13,7 @@ import warnings
 from pathlib import Path
 
 import pytest
-from backtranslation.conftest import MANY
+from corpus.backtranslation.conftest import MANY
 from typer.testing import CliRunner, Result
 
 from syntagma.cli import app
