@@ -98,7 +98,7 @@ _TRAINING = ("torch", "transformers", "pyarrow", "onnx")
 
 
 def explain(error: BaseException) -> SyntagmaError | None:
-    """What the system, and not the program, has refused, as an error of this family; None for anything else.
+    """Turn an error of the system into one of this family; None for anything else.
 
     >>> str(explain(OSError(errno.ENOSPC, "No space left on device", "run/log.jsonl")))
     'run/log.jsonl: no space left on device; make room and give the same command again'

@@ -119,7 +119,7 @@ def _do(job: Any) -> Any:
 
 @contextmanager
 def session(executor: str, workers: int) -> Iterator[None]:
-    """What an executor needs for a whole run: for `ray`, the cluster that RAY_ADDRESS names, or a Ray started here."""
+    """Start what an executor needs for a run: for `ray`, the cluster that RAY_ADDRESS names, or a Ray of its own."""
     if executor != "ray":
         yield
         return

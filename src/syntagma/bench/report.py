@@ -1,4 +1,4 @@
-"""What a bench measured, as rows, and how they are timed."""
+"""Measurements of a bench, and how they are timed."""
 
 from __future__ import annotations
 

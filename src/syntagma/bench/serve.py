@@ -42,7 +42,7 @@ _SENTENCES = (
 
 @dataclass
 class Load:
-    """What some clients met."""
+    """Answers and times that some clients met."""
 
     seconds: float = 0.0
     statuses: Counter[int] = field(default_factory=Counter)

@@ -1,4 +1,4 @@
-"""What several commands share."""
+"""Helpers that several commands share."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LABEL = re.compile(r"[^\W\d_][\w.$|+=-]*")
 
 
 class Bad(StrEnum):
-    """What to do with a line that cannot be read."""
+    """The choices for a line that cannot be read."""
 
     stop = "stop"
     skip = "skip"

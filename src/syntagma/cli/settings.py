@@ -84,7 +84,7 @@ def modern(args: Sequence[str], declared: Collection[str], place: str, option: s
 
 
 def list_settings(*places: str, without: Collection[str] = ()) -> Callable[[bool], None]:
-    """What an option does that lists the settings of classes and ends the command."""
+    """A callback for an option that lists the settings of classes and ends the command."""
 
     def show(wanted: bool) -> None:
         if not wanted:

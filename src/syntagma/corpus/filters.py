@@ -1,4 +1,4 @@
-"""What is done to a pair before it is parsed: white space and escapes made plain, and the reasons not to train on it.
+"""Cleaning and filters before a pair is parsed: white space and escapes made plain, and the reasons not to train on it.
 
 >>> normalise("  He said\\u00a0-LRB- softly -RRB-  no . ")
 'He said ( softly ) no .'

@@ -1,4 +1,4 @@
-"""What `prepare` can be asked for: one frozen value, stored with the corpus, that guards a resumed run.
+"""The options of `prepare`: one frozen value, stored with the corpus, that guards a resumed run.
 
 >>> options = CorpusOptions(inputs=(Input("pairs.tsv"),), max_words=40)
 >>> CorpusOptions.from_dict(options.to_dict()) == options
@@ -128,7 +128,7 @@ class CorpusOptions(Settings):
 
 
 def _problems(options: CorpusOptions) -> list[tuple[str, str]]:
-    """What contradicts in the options, each with what to do."""
+    """List contradictions among the options, each with what to do."""
     found = []
     if not options.inputs:
         found.append(("no input was given", "name at least one file of pairs"))

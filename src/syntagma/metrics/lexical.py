@@ -59,7 +59,7 @@ class CopyRate(MeanMetric):
         return (float(self.prepare(segment.hyp) == self.prepare(segment.src)),)
 
     def signature(self) -> str:
-        """What counts as equal."""
+        """The signature: what counts as equal."""
         return sign("copy rate", equal="words", case="mixed")
 
 

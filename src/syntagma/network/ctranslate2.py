@@ -184,7 +184,7 @@ def _layers(names: Mapping[str, object], side: str) -> int:
 
 
 def _wrong_weights(variables: Mapping[str, Tensor], pieces: int) -> list[str]:
-    """What is missing, unknown or misshapen among the arrays."""
+    """List arrays that are missing, unknown or misshapen."""
     wanted = {}
     for name, shape in _shapes(variables, pieces):
         wanted[name] = shape
@@ -229,7 +229,7 @@ def _unequal_weights(variables: Mapping[str, Tensor]) -> Iterator[str]:
 
 
 def _wrong_settings(settings: Mapping[str, float], width: int) -> Iterator[str]:
-    """What another network than Marian's would be told."""
+    """List settings of another network than Marian's."""
     wanted = {"pre_norm": 0, "scale_embeddings": width**0.5, "alibi": 0}
     for side in ("encoder", "decoder"):
         for name, value in wanted.items():
@@ -301,7 +301,7 @@ def _layer(weights: Mapping[str, Tensor], theirs: str, marian: str) -> dict[str,
 
 
 def _config(weights: Mapping[str, Tensor], settings: Mapping[str, float]) -> dict[str, Any]:
-    """What Hugging Face's `config.json` would say of the model."""
+    """The model's settings as Hugging Face's `config.json` has them."""
     config: dict[str, Any] = {
         "d_model": weights[_EMBEDDINGS].shape[1],
         "max_position_embeddings": weights[_POSITIONS].shape[0],

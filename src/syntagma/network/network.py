@@ -33,7 +33,7 @@ class Loss(NamedTuple):
 
 
 class Scores(NamedTuple):
-    """What may come next in N rows: the log-probability of token v is `logits[n, v] - norm[n]`."""
+    """Scores of what may come next in N rows: the log-probability of token v is `logits[n, v] - norm[n]`."""
 
     logits: Tensor
     norm: Tensor
@@ -229,7 +229,7 @@ class Network(nn.Module):
         return done
 
     def next_scores(self, state: DecoderState, feed: Feed, hidden: Tensor, columns: slice) -> Scores:
-        """What may come after the tokens of some columns, whose decoder states are hidden [N, K, W]: [N * K] rows."""
+        """Score what may come after the tokens of some columns with decoder states hidden [N, K, W]: [N * K] rows."""
         logits = self._logits(hidden.flatten(0, 1)).float()
         norm = torch.logsumexp(logits, dim=-1)
         if self.copy is not None:
@@ -281,7 +281,7 @@ def join_source(source: Tensor, contexts: Tensor, config: ModelConfig) -> Tensor
 
 
 def _concatenated(batch: Batch, config: ModelConfig) -> Tensor:
-    """What the encoder reads of each row."""
+    """Join source and context as the encoder reads them."""
     if config.architecture != "concat":
         return batch.source
     assert batch.contexts is not None

@@ -32,7 +32,7 @@ from syntagma.tree.node import CLOSE, escape
 
 
 class Style(StrEnum):
-    """What the constituency trees look like."""
+    """The styles of constituency trees."""
 
     penn = "penn"
     negra = "negra"
@@ -314,7 +314,7 @@ class _Conversion:
         )  # fmt: skip
 
     def _verb_phrase(self, items: list[_Item], tail: Sequence[_Item] = ()) -> tuple[_Part, ...]:
-        """What stands in an S: VPs nested, one a verb, over what follows the subject."""
+        """The verb phrase of an S: VPs nested, one a verb, over what follows the subject."""
         head = next(place for place, item in enumerate(items) if item.role is Role.head)
         subjects = [place for place, item in enumerate(items) if item.role is Role.subject]
         verbs = [place for place, item in enumerate(items) if item.role in (Role.auxiliary, Role.head)]

@@ -21,7 +21,7 @@ class OnnxScorer:
         self._filler = filler
 
     def __call__(self, sentences: Sequence[EncodedSentence]) -> Scored:
-        """What the network makes of sentences."""
+        """Score sentences."""
         pieces = pad([one.pieces for one in sentences], self._filler)
         words = np.array([len(one.first) for one in sentences])
         size = int(words.max())

@@ -1,4 +1,4 @@
-"""What each relation of Universal Dependencies makes of a dependent, and heads without crossing arcs."""
+"""Relations of Universal Dependencies with the roles they give, and heads without crossing arcs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 
 class Role(StrEnum):
-    """What a dependent is in a clause or in a noun phrase."""
+    """The role of a dependent in a clause or in a noun phrase."""
 
     subject = "subject"  # beside the VP
     auxiliary = "auxiliary"  # opens a VP over that of the verb
@@ -25,7 +25,7 @@ class Role(StrEnum):
 
 
 class Relation(NamedTuple):
-    """What a universal relation makes of a dependent."""
+    """The roles that a universal relation gives a dependent."""
 
     in_clause: Role
     in_nominal: Role
@@ -84,7 +84,7 @@ RELATIONS: Final = {
 
 
 def relation_of(name: str) -> Relation:
-    """What is known of a relation, of its subtype or else of the universal one; another counts as `dep`."""
+    """Look up a relation by its subtype or else by the universal one; another counts as `dep`."""
     return RELATIONS.get(name) or RELATIONS.get(name.partition(":")[0]) or RELATIONS["dep"]
 
 

@@ -64,7 +64,7 @@ def clean(tree: Tree) -> Tree:
 
 
 def example(tree: Tree, silver: bool = False) -> TreebankExample:
-    """What is to be learnt from a tree with parts of speech.
+    """Make an example of a tree with parts of speech.
 
     >>> example(Tree.read("(TOP (S (VP (VB Go))))")).spans
     {(0, 1): 'S+VP'}

@@ -89,7 +89,7 @@ def load_checkpoint(folder: Path) -> Checkpoint | None:
 
 
 def damage(path: Path) -> str | None:
-    """What is wrong with a checkpoint, if anything."""
+    """Find what is wrong with a checkpoint, if anything."""
     try:
         sums = json.loads((path / _CHECKSUMS).read_text(encoding="utf-8"))
         if set(sums) != {"weights.safetensors", "optimizer.safetensors", "state.json"}:

@@ -26,7 +26,7 @@ _SCORES_AT_ONCE = 1 << 22
 
 @dataclass
 class OnnxState:
-    """What every row looks at, and the keys and values [N, H, T, D] of what it has written, by name.
+    """The sources and contexts of every row, and the keys and values [N, H, T, D] of its tokens, by name.
 
     `seen` [N, T] says which columns of the cache are a row's own, `lengths` [N] how many that are, `parts` [N] how many
     parts it has opened.
@@ -115,7 +115,7 @@ class OnnxRuntime:
     def _encode_together(
         self, sources: Sequence[EncodedSource], contexts: Sequence[AnnotatedContext]
     ) -> list[EncodedSource]:
-        """What a concat network reads: each source, a separator, its context."""
+        """Encode for a concat network: each source, a separator, its context."""
         rows = []
         for source, context in zip(sources, contexts, strict=True):
             rows.append(np.array([*source.ids, self.config.sep, *context.with_marks(self.config).ids], np.int64))
@@ -214,7 +214,7 @@ class OnnxRuntime:
         return outputs, valid
 
     def _shared_values(self, name: str, shared: SharedStack) -> dict[str, Value]:
-        """What the decoder reads of its sources or contexts; made once for each stack."""
+        """The decoder's inputs from sources or contexts, made once for each stack."""
         stack, make = shared.stack, self._graphs.value
         if not stack.values:
             stack.values.update({f"{name}_{cache}": make(stack.arrays[cache]) for cache in self._caches})
@@ -264,7 +264,7 @@ _NOTHING: ScoreArray = np.zeros(0, np.float32)
 
 
 def _self_mask(seen: BoolArray, size: int) -> ScoreArray:
-    """What each of L new tokens may see of the cache [N, T] and of the new tokens up to itself: [N, 1, L, T + L]."""
+    """The mask of L new tokens over the cache [N, T] and over the new tokens up to each: [N, 1, L, T + L]."""
     count, past = seen.shape
     mask = np.empty((count, 1, size, past + size), np.float32)
     mask[..., :past] = np.where(seen, np.float32(0), FORBIDDEN)[:, None, None]

@@ -22,7 +22,7 @@ Found = list[Output] | SyntagmaError
 
 @dataclass
 class SearchWork:
-    """What a worker does with a chunk of texts; it loads the model once, when it first needs it."""
+    """The search for a chunk of texts in a worker, which loads the model once, when it first needs it."""
 
     model: str
     options: dict[str, Any] = field(default_factory=dict)

@@ -29,7 +29,7 @@ class Joint:
         return []
 
     def value(self, hypothesis: Hypothesis, request: SearchRequest, scores: Mapping[Pair, float]) -> float:
-        """What a finished hypothesis is worth."""
+        """The value of a finished hypothesis."""
         return hypothesis.log_probability / max(1, len(hypothesis.ids))
 
 
@@ -43,7 +43,7 @@ class Seq2seq(Joint):
         return [(request.source, hypothesis.ids) for hypothesis in _ranked(request)]
 
     def value(self, hypothesis: Hypothesis, request: SearchRequest, scores: Mapping[Pair, float]) -> float:
-        """What a finished hypothesis is worth."""
+        """The value of a finished hypothesis."""
         both = hypothesis.log_probability + scores[request.source, hypothesis.ids]
         return both / 2 / max(1, len(hypothesis.ids))
 
@@ -83,7 +83,7 @@ def _applies(request: SearchRequest) -> bool:
 
 
 def _pairs(request: SearchRequest) -> list[Pair]:
-    """What must be scored, where there is something to order and room for it."""
+    """The pairs to score, where there is something to order and room for it."""
     texts, options = [hypothesis.ids for hypothesis in _ranked(request)], request.options
     if options.copy_margin:
         texts.append(request.source_as_target)

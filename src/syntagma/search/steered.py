@@ -60,7 +60,7 @@ class SteeredText(Settings):
         return replace(self, **{name: value for name, value in open_.items() if not (shaped and name in _SHAPES)})
 
     def steering(self) -> dict[str, Any]:
-        """What is asked for."""
+        """The wishes of a line, as keyword arguments."""
         values = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "source"}
         return {name: value for name, value in values.items() if value}
 

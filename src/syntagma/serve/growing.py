@@ -28,7 +28,7 @@ MOST_CONSTITUENTS = 60
 
 
 class Beam(NamedTuple):
-    """What a depth kept and what it dropped, best first."""
+    """The contexts that a depth kept and those that it dropped, best first."""
 
     kept: list[Hypothesis]
     dropped: list[Hypothesis]

@@ -1,4 +1,4 @@
-"""What the service reads and answers, as OpenAPI tells it.
+"""Requests and answers of the service, as OpenAPI tells them.
 
 Requests are strict: an unknown key, a value of another type or beyond a limit is refused.  Answers are described here
 and made elsewhere as plain values.
@@ -154,7 +154,7 @@ class Entry(Request):
 
 
 class Pin(Request):
-    """What an open label of a context becomes."""
+    """The text that an open label of a context is to become."""
 
     index: int = Field(ge=0, lt=BEAM, description="Which context of the beam that is sent, from 0.")
     label: int = Field(ge=1, le=10_000, description="Which of its open labels, from 1.")
@@ -204,7 +204,7 @@ class VoteRequest(Request):
 
 
 class Problem(BaseModel):
-    """What was wrong, in one sentence."""
+    """A problem in one sentence."""
 
     error: str
 
@@ -228,7 +228,7 @@ class ParserInfo(BaseModel):
 
 
 class ModelsAnswer(BaseModel):
-    """What the service has."""
+    """The models that the service has."""
 
     models: list[ModelInfo]
     parser: ParserInfo | None
@@ -286,7 +286,7 @@ class TemplateAnswer(BaseModel):
 
 
 class SentencesAnswer(BaseModel):
-    """What of a text is searched at a time: its sentences."""
+    """The sentences of a text, which are searched one at a time."""
 
     sentences: list[str]
 
@@ -300,7 +300,7 @@ class TokenInfo(BaseModel):
 
 
 class PartInfo(BaseModel):
-    """What one open label became."""
+    """The part that filled one open label."""
 
     label: str
     became: str

@@ -232,7 +232,7 @@ def _units(words: Iterable[Word]) -> Iterator[str]:
 
 
 def units_of(word: Word, first: bool) -> tuple[str, ...]:
-    """What byte-pair encoding sees of a word: the word with the space before it, other white space apart."""
+    """The units of a word for byte-pair encoding: the word with the space before it, other white space apart."""
     space = " " + word.space if first else word.space
     if space in ("", " "):
         return (space + word.text,)

@@ -34,7 +34,7 @@ class Position(NamedTuple):
 
 
 class Examples(Protocol):
-    """What is read of a split: `syntagma.corpus.store.EncodedPairs`."""
+    """The interface of a split's examples: `syntagma.corpus.store.EncodedPairs`."""
 
     def __len__(self) -> int: ...
     def __getitem__(self, index: int) -> EncodedPair: ...
@@ -205,7 +205,7 @@ def _longest_infill(lengths: Lengths, config: ModelConfig) -> Counts:
 
 
 def _costs(lengths: Lengths, config: ModelConfig) -> npt.NDArray[np.int64]:
-    """What each example adds to a batch: source, contexts and infills (n, 3)."""
+    """The tokens that each example adds to a batch: source, contexts and infills (n, 3)."""
     source = lengths.source + 1
     if not config.guided:
         target = lengths.target if config.architecture == "seq2seq" else lengths.linear

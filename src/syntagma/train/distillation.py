@@ -51,7 +51,7 @@ class Teacher:
         return Teacher(SearchWork(name, given, batch=batch or BATCH), generator)
 
     def write(self, sources: Iterable[str], workers: int) -> Iterator[Found]:
-        """What it makes of each source, in their order."""
+        """Write an output for each source, in their order."""
         if workers == 1:
             return self.generator.stream(sources, batch=self.work.batch)
         return parallel(self.work, sources, workers=workers)
@@ -113,7 +113,7 @@ def distill(
 
 
 def _targets_by_source(split: Split) -> dict[str, list[str]]:
-    """What the corpus has for each source, in the order in which sources first come."""
+    """Group the targets of a corpus by source, in the order in which sources first come."""
     found: dict[str, list[str]] = {}
     for pair in split:
         found.setdefault(pair.source, []).append(pair.target)

@@ -47,7 +47,7 @@ done with this model.
 
 @dataclass(frozen=True)
 class Exported:
-    """What became the model: its figures, and which weights they are."""
+    """The exported model: its figures, and which weights they are."""
 
     validation: Validation
     steps: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""What a run trains: a network, the vocabulary of its ids, and the examples in those ids.
+"""The material of a run: a network, the vocabulary of its ids, and the examples in those ids.
 
 A network of our own reads the ids that the corpus holds; a backbone has a vocabulary of its own, and the corpus's texts
 and trees are tokenised with it.

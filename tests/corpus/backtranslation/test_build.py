@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from corpus.backtranslation.conftest import Fakes
 
+from corpus.backtranslation.conftest import Fakes
 from syntagma.corpus.backtranslation import build
 from syntagma.corpus.backtranslation.build import backtranslate
 from syntagma.corpus.backtranslation.chunks import Paraphrasing, Tally

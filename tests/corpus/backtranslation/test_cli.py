@@ -13,9 +13,9 @@ import warnings
 from pathlib import Path
 
 import pytest
-from corpus.backtranslation.conftest import MANY
 from typer.testing import CliRunner, Result
 
+from corpus.backtranslation.conftest import MANY
 from syntagma.cli import app
 from syntagma.corpus import CorpusOptions, Input
 from syntagma.corpus.readers import Rows

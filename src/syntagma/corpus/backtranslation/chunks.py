@@ -43,7 +43,7 @@ def sentence_key(text: str) -> int:
 
 @dataclass(frozen=True)
 class WholeInput:
-    """What is known only when all of the input has been read: its digest, its words, and what must not be used."""
+    """Facts known only when all of the input has been read: its digest, its words, and what must not be used."""
 
     digest: str
     known: KnownWords
@@ -62,7 +62,7 @@ class WholeInput:
 
     @staticmethod
     def load(path: Path) -> WholeInput:
-        """What was saved."""
+        """Read what `save` wrote."""
         values = json.loads(path.read_text(encoding="utf-8"))
         known = KnownWords(frozenset(values["common"]), frozenset(values["names"]))
         return WholeInput(values["digest"], known, tuple(values["held_out"]))
@@ -70,7 +70,7 @@ class WholeInput:
 
 @dataclass(slots=True)
 class Tally:
-    """What became of a chunk: its rows are rejected or sentences, their candidates are rejected or kept."""
+    """The counts of a chunk: its rows are rejected or sentences, their candidates are rejected or kept."""
 
     number: int
     rows: int
@@ -160,7 +160,7 @@ class Paraphrasing:
         return first_reason(PairToJudge(entry.source, entry.source), loaded.limits, names)
 
     def _candidates(self, entries: Sequence[RawPair], number: int, loaded: _Loaded) -> list[list[str]]:
-        """What the models make of each sentence."""
+        """The candidates that the models make of each sentence."""
         seed = self.options.seed * 1_000_003 + number
         if loaded.there is None:
             return loaded.back.translate([entry.target for entry in entries], self.options.first_step, seed)
@@ -207,7 +207,7 @@ class Paraphrasing:
 
 
 class _Loaded:
-    """What a process needs for its chunks."""
+    """Models and filters that a process loads once for all its chunks."""
 
     def __init__(self, work: Paraphrasing) -> None:
         options = work.options
@@ -251,7 +251,7 @@ def chunk_file(work: Path, number: int, suffix: str) -> Path:
 
 
 def origin_of(file: str) -> str:
-    """What the pairs of a file are called.
+    """The name of the pairs of a file.
 
     >>> origin_of("data/tatoeba.en.txt.gz"), origin_of("standard input")
     ('tatoeba', 'standard-input')

@@ -23,7 +23,7 @@ from syntagma.text import split
 
 @dataclass(frozen=True)
 class KnownWords:
-    """What the input tells about words: those that it writes in lower case, and those that are names."""
+    """Words of the input: those that it writes in lower case, and those that are names."""
 
     common: frozenset[str] = frozenset()
     names: frozenset[str] = frozenset()
@@ -335,7 +335,7 @@ def _forms(word: str) -> tuple[str, str]:
 
 
 def _repeated(words: Sequence[str]) -> set[tuple[str, ...]]:
-    """What is said twice: a word at once or after `and`, or three words together anywhere."""
+    """Find what is said twice: a word at once or after `and`, or three words together anywhere."""
     found: set[tuple[str, ...]] = {(word,) for word, following in pairwise(words) if word == following}
     found |= {
         (word, "and", word) for word, joint, other in zip(words, words[1:], words[2:], strict=False)

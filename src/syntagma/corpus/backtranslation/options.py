@@ -1,4 +1,4 @@
-"""What `backtranslate` can be asked for: one frozen value, stored with the result, that guards a resumed run."""
+"""The options of `backtranslate`: one frozen value, stored with the result, that guards a resumed run."""
 
 from __future__ import annotations
 

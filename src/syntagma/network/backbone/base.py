@@ -65,7 +65,7 @@ def load_base(name: str) -> Base:
 
 
 def locate(name: str) -> tuple[str, dict[str, Any]]:
-    """What to hand to the library for a folder, a `.gguf` file or a hub id, and with which options."""
+    """The name and the options that the library needs for a folder, a `.gguf` file or a hub id."""
     path = Path(name)
     if path.suffix == ".gguf" and path.is_file():
         try:
@@ -210,7 +210,7 @@ def _grow(model: Any, new: range) -> None:
 
 
 def _prefix(tokenizer: Any) -> list[int]:
-    """What the tokenizer puts before every text."""
+    """The ids that the tokenizer puts before every text."""
     inside = tokenizer("a", add_special_tokens=False)["input_ids"]
     whole = tokenizer("a")["input_ids"]
     found = [at for at in range(len(whole)) if whole[at : at + len(inside)] == inside]

@@ -35,7 +35,7 @@ class _Whole(NamedTuple):
 
 
 class Backbone(nn.Module):
-    """What both kinds share; `model` is the library's, `prefix` what it reads before every source."""
+    """The base of both kinds; `model` is the library's, `prefix` is read before every source."""
 
     after_blank: Tensor
 
@@ -113,7 +113,7 @@ class Backbone(nn.Module):
     # -- shared
 
     def _prompt(self, source: Tensor, contexts: Tensor | None) -> Tensor:
-        """What is read before an infill is written [N, P], padding last: the prefix, the source and its context."""
+        """The prompt of an infill [N, P], padding last: the prefix, the source and its context."""
         config = self.config
         ids = source
         if config.architecture == "concat":
@@ -303,7 +303,7 @@ class Causal(Backbone):
 
 
 def after_blank(vocabulary: PretrainedVocabulary) -> Tensor:
-    """What to add to the scores [V] after a piece that is a mere space: a word must follow, so that no part is blank.
+    """A mask to add to the scores [V] after a piece that is a mere space: a word must follow, so that no part is blank.
 
     It is a penalty and no ban, because a part that has no tokens left may have to end there.
     """

@@ -27,7 +27,7 @@ from syntagma.text.vocabulary import Vocabulary, load_vocabulary
 
 @dataclass(frozen=True)
 class Origin:
-    """What a backbone is based on, as `config.json` tells it."""
+    """The model that a backbone is based on, as `config.json` tells it."""
 
     base: str
     fingerprint: str

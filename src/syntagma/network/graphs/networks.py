@@ -100,7 +100,7 @@ class NetworkLayers(Layers):
         return graph.op("Add", states, graph.op("Gather", positions, places))
 
     def before(self, states: str, block: str, pre: bool) -> str:
-        """What a sublayer sees."""
+        """The input of a sublayer, normed first where norms stand before."""
         return self.norm(states, f"{block}.norm") if pre else states
 
     def after(self, states: str, change: str, block: str, pre: bool) -> str:
