@@ -201,7 +201,7 @@ class _SideBySide:
         for number, row in enumerate(lines, 1):
             if None in row:
                 raise _unequal(self._paths, row, number, lines)
-            yield [self._read(at, line, number) for at, line in enumerate(row)]
+            yield [self._read(index, line, number) for index, line in enumerate(row)]
 
     def _read(self, at: int, line: str, number: int) -> Any:
         try:

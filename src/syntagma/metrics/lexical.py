@@ -131,4 +131,4 @@ class ChrF(Metric):
 @lru_cache(maxsize=64)
 def _character_ngrams(text: str, order: int) -> tuple[list[str], ...]:
     joined = "".join(text.split())
-    return tuple([joined[at : at + n] for at in range(len(joined) - n + 1)] for n in range(1, order + 1))
+    return tuple([joined[index : index + n] for index in range(len(joined) - n + 1)] for n in range(1, order + 1))

@@ -224,7 +224,7 @@ def _shapes(variables: Mapping[str, Tensor], pieces: int) -> Iterator[tuple[str,
 def _unequal_weights(variables: Mapping[str, Tensor]) -> Iterator[str]:
     for name, origin in _SAME_WEIGHTS.items():
         pairs = [(variables.get(f"{name}{end}"), variables.get(f"{origin}{end}")) for end in ("", "_scale")]
-        if any(one is not None and other is not None and not torch.equal(one, other) for one, other in pairs):
+        if any(ours is not None and other is not None and not torch.equal(ours, other) for ours, other in pairs):
             yield f"{name} are other weights than {origin}"
 
 

@@ -61,7 +61,7 @@ class SteeredText(Settings):
 
     def steering(self) -> dict[str, Any]:
         """The wishes of a line, as keyword arguments."""
-        values = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "source"}
+        values = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "source"}
         return {name: value for name, value in values.items() if value}
 
     def __repr__(self) -> str:

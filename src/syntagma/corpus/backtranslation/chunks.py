@@ -240,9 +240,9 @@ class _Loaded:
         assert self.encoder is not None
         if not pairs:
             return []
-        texts = list(dict.fromkeys(text for one in pairs for text in (one.entry.source, one.text)))
+        texts = list(dict.fromkeys(text for pair in pairs for text in (pair.entry.source, pair.text)))
         vectors = dict(zip(texts, self.encoder.encode(texts), strict=True))
-        return [float(vectors[one.entry.source] @ vectors[one.text]) for one in pairs]
+        return [float(vectors[pair.entry.source] @ vectors[pair.text]) for pair in pairs]
 
 
 def chunk_file(work: Path, number: int, suffix: str) -> Path:

@@ -213,7 +213,7 @@ def _prefix(tokenizer: Any) -> list[int]:
     """The ids that the tokenizer puts before every text."""
     inside = tokenizer("a", add_special_tokens=False)["input_ids"]
     whole = tokenizer("a")["input_ids"]
-    found = [at for at in range(len(whole)) if whole[at : at + len(inside)] == inside]
+    found = [index for index in range(len(whole)) if whole[index : index + len(inside)] == inside]
     return list(whole[: found[0]]) if found else []
 
 

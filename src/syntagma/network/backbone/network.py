@@ -307,7 +307,7 @@ def after_blank(vocabulary: PretrainedVocabulary) -> Tensor:
 
     It is a penalty and no ban, because a part that has no tokens left may have to end there.
     """
-    solid = [at for at in range(vocabulary.size) if vocabulary.is_word(at) and at != vocabulary.blank]
+    solid = [index for index in range(vocabulary.size) if vocabulary.is_word(index) and index != vocabulary.blank]
     found = torch.full((vocabulary.size,), -1e4)
     found[solid] = 0.0
     return found
