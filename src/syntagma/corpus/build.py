@@ -70,7 +70,7 @@ def _make(options: CorpusOptions, folder: Path, executor: str, workers: int, wat
     jobs = plan_shards(options, work, summaries, drawn)
     if not any(job.split == "train" for job in jobs):
         what = "every training pair has a side that is a source of dev or test"
-        raise ConfigError(what, Place(str(folder)), "draw fewer pairs, or give --keep-overlap")
+        raise ConfigError(what, Place(str(folder)), "draw fewer pairs, or give keep_overlap=true")
     _shard(options, folder, work, jobs, executor, workers, watch)
     overlap = _gather_rejects(folder, work, summaries, drawn)
     _write_facts(options, folder, summaries, jobs, subwords, overlap)

@@ -144,20 +144,20 @@ def _problems(options: CorpusOptions) -> list[tuple[str, str]]:
     if options.trees is not None and options.both_ways:
         found.append(("--both-ways needs trees of both sides, --trees gives one", "leave one of the two out"))
     if options.trees is not None and any(one.split != "train" for one in options.inputs):
-        found.append(("--trees is aligned with the training pairs only", "use --dev N and --test N instead of --split"))
+        found.append(("--trees is aligned with the training pairs only", "use --dev N and test=N instead of --split"))
     if not 1 <= options.min_words <= options.max_words:
         found.append(
-            (f"no length is between {options.min_words} and {options.max_words}", "give --min-words <= --max-words")
+            (f"no length is between {options.min_words} and {options.max_words}", "give min_words <= max_words")
         )
     for item in options.no_swap:
         if not all(group.strip(", ") for group in item.split("/")) or "/" not in item:
-            found.append((f"--no-swap {item!r} has no two groups", "write words such as he,him,his/she,her,hers"))
+            found.append((f"no_swap={item!r} has no two groups", "write words such as he,him,his/she,her,hers"))
     if options.label_noise and len(set(options.labels)) < 2:
-        found.append(("one label alone cannot be exchanged for another", "keep two labels or leave out --label-noise"))
+        found.append(("one label alone cannot be exchanged for another", "keep two labels or leave out label_noise"))
     if options.tokenizer is not None and options.pieces is not None:
-        found.append(("a tokenizer and a model's pieces are both given", "give --tokenizer or --pieces"))
+        found.append(("a tokenizer and a model's pieces are both given", "give tokenizer=FILE or pieces=FOLDER"))
     if options.share_pieces and options.pieces is None:
-        found.append(("--share-pieces names no pieces", "give --pieces FOLDER with it"))
+        found.append(("share_pieces names no pieces", "give pieces=FOLDER with it"))
     if not options.labels or len(set(options.labels)) != len(options.labels):
         found.append(("the labels are none or some twice", "name each label once"))
     for label in options.labels:
@@ -167,6 +167,6 @@ def _problems(options: CorpusOptions) -> list[tuple[str, str]]:
             continue
         if getattr(options, name) < 0 or (getattr(options, name) and any(one.split == name for one in options.inputs)):
             found.append(
-                (f"--{name} {getattr(options, name)} cannot be", f"give a number, or --split {name}=FILE, not both")
+                (f"{name!r} cannot be {getattr(options, name)}", f"give a number, or --split {name}=FILE, not both")
             )
     return found

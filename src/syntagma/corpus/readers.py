@@ -135,7 +135,7 @@ def read_input(one: Input, stream: Stream | None, options: CorpusOptions, stack:
     wanted = [item.partition("=")[0] for item in (*options.where, *options.keep_fraction)]
     if wanted and kind in ("corpus", "parallel"):
         what = "there are no other columns here to select rows by"
-        raise InputError(what, Place(one.path), "leave out --where and --keep-fraction")
+        raise InputError(what, Place(one.path), "leave out where and keep_fraction")
     if kind == "corpus":
         yield from _corpus(one)
         return

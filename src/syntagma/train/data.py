@@ -227,5 +227,5 @@ def check_vocabulary(corpus: Corpus, config: ModelConfig, fingerprint: str | Non
         what = f"its labels ({' '.join(corpus.labels)}) are not those of the model"
         raise ConfigError(what, place, "prepare it with the labels of the model, or train a new one")
     if corpus.subwords.size != config.vocabulary or (fingerprint is not None and fingerprint != corpus.fingerprint):
-        remedy = "prepare it with --tokenizer and the model's tokenizer.json, or train a new model"
+        remedy = "prepare it with tokenizer=FILE, the model's tokenizer.json, or train a new model"
         raise ConfigError("it was made with another tokenizer than the model", place, remedy)
