@@ -134,12 +134,12 @@ def check_finished(hyp: str, place: Place) -> None:
     >>> check_finished("I ate <NP> .", Place("out", 3))
     Traceback (most recent call last):
         ...
-    syntagma.errors.InputError: out, line 3: the hypothesis holds the open label <NP>; finish it or give allow_labels=true
+    syntagma.errors.InputError: out, line 3: the hypothesis holds the open label <NP>; finish it or allow_labels=true
     """
     found = _OPEN.search(hyp) if "<" in hyp else None
     if found:
         what = f"the hypothesis holds the open label {found.group()}"
-        raise InputError(what, place, "finish it or give allow_labels=true")
+        raise InputError(what, place, "finish it or allow_labels=true")
 
 
 def _text(line: str) -> str:

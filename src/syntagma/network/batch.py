@@ -108,7 +108,7 @@ def _infill_rows(example: Example, config: ModelConfig) -> tuple[list[int], ...]
     return inputs, targets, level, place, slot
 
 
-def whole_level(target: Ids, config: ModelConfig) -> tuple[Ids, Ids]:
+def seq2seq_level(target: Ids, config: ModelConfig) -> tuple[Ids, Ids]:
     """The level that writes a text in one go, without parts: from a context that is nothing but an end, or none."""
     return (config.end,) if config.guided else (), target
 

@@ -89,12 +89,12 @@ def _pairs(request: SearchRequest) -> list[Pair]:
         texts.append(request.source_as_target)
     if len(texts) < 2 or any(len(ids) >= request.config.max_positions for ids in texts):
         return []
-    back = [_back(ids, request) for ids in texts] if options.channel_weight else []
+    channel = [_channel(ids, request) for ids in texts] if options.channel_weight else []
     forth = [(request.source, ids) for ids in texts] if options.copy_margin else []
-    return RERANKERS[options.rerank].pairs(request) + forth + back
+    return RERANKERS[options.rerank].pairs(request) + forth + channel
 
 
-def _back(ids: IdTuple, request: SearchRequest) -> Pair:
+def _channel(ids: IdTuple, request: SearchRequest) -> Pair:
     """The way back: the source, written from a text."""
     return ids if request.as_source is None else request.as_source(ids), request.source_as_target
 
@@ -106,7 +106,7 @@ def _order(request: SearchRequest, scores: Mapping[Pair, float], scored: bool) -
     def value(hypothesis: Hypothesis) -> float:
         worth = reranker.value(hypothesis, request, scores)
         if weight:
-            worth += weight * scores[_back(hypothesis.ids, request)] / max(1, len(request.source_as_target))
+            worth += weight * scores[_channel(hypothesis.ids, request)] / max(1, len(request.source_as_target))
         return worth
 
     request.order({hypothesis: value(hypothesis) for hypothesis in _ranked(request)})
@@ -125,5 +125,5 @@ def _faithfulness(ids: IdTuple, request: SearchRequest, scores: Mapping[Pair, fl
     """How likely a text is from the source, and the source from the text, each for a subword."""
     forth = scores[request.source, ids] / max(1, len(ids))
     weight = request.options.channel_weight
-    back = scores[_back(ids, request)] / max(1, len(request.source_as_target)) if weight else 0.0
-    return forth + weight * back
+    channel = scores[_channel(ids, request)] / max(1, len(request.source_as_target)) if weight else 0.0
+    return forth + weight * channel

@@ -51,7 +51,7 @@ class BestWeights:
             if path not in needed:
                 path.unlink(missing_ok=True)
 
-    def whole(self) -> list[Path]:
+    def undamaged(self) -> list[Path]:
         """The files that are there and undamaged, the best first; a word on stderr for each other."""
         paths = []
         for entry in self.entries:

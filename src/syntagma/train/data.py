@@ -18,7 +18,7 @@ from torch import Tensor
 from syntagma.corpus.batches import Batches
 from syntagma.corpus.store import Corpus, Counts, EncodedPair, Lengths
 from syntagma.errors import ConfigError, Place, SyntagmaError
-from syntagma.network.batch import Batch, Contexts, Example, make_batch, whole_level
+from syntagma.network.batch import Batch, Contexts, Example, make_batch, seq2seq_level
 from syntagma.network.config import ModelConfig
 
 
@@ -120,7 +120,7 @@ class Data:
         source = stored.source_ids.tolist()
         if self.config.guided:
             levels = [(level.context.tolist(), level.infill.tolist()) for level in stored.levels]
-            whole = [whole_level(stored.target_ids.tolist(), self.config)] if self.config.seq2seq_objective else []
+            whole = [seq2seq_level(stored.target_ids.tolist(), self.config)] if self.config.seq2seq_objective else []
             return Example(source, [*levels, *whole])
         target = stored.target_ids if self.config.architecture == "seq2seq" else stored.linear_ids
         return Example(source, [((), target.tolist())])

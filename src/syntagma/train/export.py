@@ -91,7 +91,7 @@ def _save(trainer: Trainer, card: str, about: dict[str, Any]) -> None:
 
 def _choose(trainer: Trainer) -> Exported:
     """The better of the average and the best, loaded into the network."""
-    paths = trainer.best.whole() if trainer.main else []
+    paths = trainer.best.undamaged() if trainer.main else []
     if trainer.main and not paths:
         raise CheckpointError("none of the best weights is whole", None, "go on training with another folder")
     sets: list[list[Path]] = [paths] if len(paths) == 1 else [paths, paths[:1]]
