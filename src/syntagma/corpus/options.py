@@ -129,44 +129,46 @@ class CorpusOptions(Settings):
 
 def _problems(options: CorpusOptions) -> list[tuple[str, str]]:
     """List contradictions among the options, each with what to do."""
-    found = []
+    problems = []
     if not options.inputs:
-        found.append(("no input was given", "name at least one file of pairs"))
+        problems.append(("no input was given", "name at least one file of pairs"))
     for one in options.inputs:
         if one.split not in SPLITS:
-            found.append((f"{one.split!r} is not a split", "use train, dev or test"))
+            problems.append((f"{one.split!r} is not a split", "use train, dev or test"))
         if one.format is not None and one.format not in FORMATS:
-            found.append((f"{one.format!r} is not a format", f"use one of {', '.join(FORMATS)}"))
+            problems.append((f"{one.format!r} is not a format", f"use one of {', '.join(FORMATS)}"))
     if options.columns and len(options.columns) != 2:
-        found.append((f"{len(options.columns)} columns were given", "give two, such as --columns 0,1"))
+        problems.append((f"{len(options.columns)} columns were given", "give two, such as --columns 0,1"))
     if options.parser == "brackets" or options.trees == "":
-        found.append(("the parser `brackets` lacks its file", "name it as brackets:FILE"))
+        problems.append(("the parser `brackets` lacks its file", "name it as brackets:FILE"))
     if options.trees is not None and options.both_ways:
-        found.append(("--both-ways needs trees of both sides, --trees gives one", "leave one of the two out"))
+        problems.append(("--both-ways needs trees of both sides, --trees gives one", "leave one of the two out"))
     if options.trees is not None and any(one.split != "train" for one in options.inputs):
-        found.append(("--trees is aligned with the training pairs only", "use --dev N and test=N instead of --split"))
+        problems.append(
+            ("--trees is aligned with the training pairs only", "use --dev N and test=N instead of --split")
+        )
     if not 1 <= options.min_words <= options.max_words:
-        found.append(
+        problems.append(
             (f"no length is between {options.min_words} and {options.max_words}", "give min_words <= max_words")
         )
     for item in options.no_swap:
         if not all(group.strip(", ") for group in item.split("/")) or "/" not in item:
-            found.append((f"no_swap={item!r} has no two groups", "write words such as he,him,his/she,her,hers"))
+            problems.append((f"no_swap={item!r} has no two groups", "write words such as he,him,his/she,her,hers"))
     if options.label_noise and len(set(options.labels)) < 2:
-        found.append(("one label alone cannot be exchanged for another", "keep two labels or leave out label_noise"))
+        problems.append(("one label alone cannot be exchanged for another", "keep two labels or leave out label_noise"))
     if options.tokenizer is not None and options.pieces is not None:
-        found.append(("a tokenizer and a model's pieces are both given", "give tokenizer=FILE or pieces=FOLDER"))
+        problems.append(("a tokenizer and a model's pieces are both given", "give tokenizer=FILE or pieces=FOLDER"))
     if options.share_pieces and options.pieces is None:
-        found.append(("share_pieces names no pieces", "give pieces=FOLDER with it"))
+        problems.append(("share_pieces names no pieces", "give pieces=FOLDER with it"))
     if not options.labels or len(set(options.labels)) != len(options.labels):
-        found.append(("the labels are none or some twice", "name each label once"))
+        problems.append(("the labels are none or some twice", "name each label once"))
     for label in options.labels:
         check_label(label)
     for name in ("dev", "test"):
         if name == "dev" and options.dev == AUTO:
             continue
         if getattr(options, name) < 0 or (getattr(options, name) and any(one.split == name for one in options.inputs)):
-            found.append(
+            problems.append(
                 (f"{name!r} cannot be {getattr(options, name)}", f"give a number, or --split {name}=FILE, not both")
             )
-    return found
+    return problems
