@@ -71,6 +71,10 @@ class LabelError(SyntagmaError):
     """A constituent label that is not allowed, or not one of the kept ones."""
 
 
+class BackboneError(SyntagmaError):
+    """A pretrained model that cannot be found or used."""
+
+
 class InputError(SyntagmaError):
     """A file or line that cannot be read as text."""
 
@@ -94,7 +98,7 @@ _TRAINING = ("torch", "transformers", "pyarrow", "onnx")
 
 
 def explain(error: BaseException) -> SyntagmaError | None:
-    """What the system, and not the program, has refused, as an error of this family; None for anything else.
+    """Turn an error of the system into one of this family; None for anything else.
 
     >>> str(explain(OSError(errno.ENOSPC, "No space left on device", "run/log.jsonl")))
     'run/log.jsonl: no space left on device; make room and give the same command again'

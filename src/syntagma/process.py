@@ -1,4 +1,4 @@
-"""What a program tells its own process, and a library must not: how to keep memory, how many threads to use."""
+"""Settings of the process, which are a program's to make and not a library's: memory kept, threads."""
 
 from __future__ import annotations
 

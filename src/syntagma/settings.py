@@ -349,6 +349,11 @@ def _told(value: Any) -> str:
 _KINDS = {int: "whole number", float: "number", bool: "true or false", str: "text", type(None): "none"}
 
 
+def _listed(words: Iterable[str]) -> str:
+    *first, last = words
+    return f"{', '.join(first)} or {last}" if first else last
+
+
 def kind_of(hint: Any) -> str:
     """A type in words.
 
@@ -357,9 +362,9 @@ def kind_of(hint: Any) -> str:
     """
     origin, inner = get_origin(hint), get_args(hint)
     if origin is Literal:
-        return " or ".join(map(str, inner))
+        return _listed(map(str, inner))
     if origin in (Union, types.UnionType):
-        return " or ".join(map(kind_of, inner))
+        return _listed(word for choice in inner for word in kind_of(choice).replace(" or ", ", ").split(", "))
     if origin is tuple:
         return f"list of {kind_of(inner[0])}"
     if origin is dict:

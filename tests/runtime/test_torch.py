@@ -28,7 +28,7 @@ from syntagma.text import Subwords, split
 
 SUBWORDS = Subwords.train([split(text).words for text in TEXTS * 3], size=300)
 ARCHITECTURES: list[Architecture] = ["extra-encoder", "extra-attention", "concat", "seq2seq"]
-EXTRAS = {"copy": True, "slots": True, "history": True}
+EXTRAS = {"copy": True, "label_index": True, "history": True}
 
 
 class PretendDevice(TorchDispatchMode):

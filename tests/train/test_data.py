@@ -55,7 +55,7 @@ def test_baselines_learn_the_whole_target(corpus: Corpus) -> None:
 @torch.no_grad()
 def test_whole_texts_are_learnt_beside_the_levels_and_apart_from_them(corpus: Corpus, architecture: str) -> None:
     config = network_config(
-        corpus, architecture, slots=True, history=True, copy=True, seq2seq_objective=True, dropout=0.0
+        corpus, architecture, label_index=True, history=True, copy=True, seq2seq_objective=True, dropout=0.0
     )
     torch.manual_seed(1)
     network = Network(config).eval()
@@ -77,7 +77,7 @@ def test_walking_goes_on_anywhere(corpus: Corpus) -> None:
 
 @torch.no_grad()
 def test_dropped_levels_leave_the_others_as_they_are(corpus: Corpus) -> None:
-    config = network_config(corpus, slots=True, history=True, dropout=0.0)
+    config = network_config(corpus, label_index=True, history=True, dropout=0.0)
     data = Data(corpus.split("train").examples, "train", config)
     torch.manual_seed(1)
     network = Network(config).eval()

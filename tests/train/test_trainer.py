@@ -124,9 +124,9 @@ def test_the_average_is_the_mean(tmp_path: Path) -> None:
     assert [one.step for one in best.entries] == [3, 1]
     best.sweep(also=[2])
     assert sorted(path.name for path in tmp_path.iterdir()) == [f"step-0000000{n}.safetensors" for n in (1, 2, 3)]
-    assert torch.equal(average(best.whole())["w"], torch.full((2,), 2.0))
+    assert torch.equal(average(best.undamaged())["w"], torch.full((2,), 2.0))
     (tmp_path / "step-00000001.safetensors").write_bytes(b"")
-    assert [path.name for path in best.whole()] == ["step-00000003.safetensors"]
+    assert [path.name for path in best.undamaged()] == ["step-00000003.safetensors"]
 
 
 def test_a_loss_that_is_no_number_stops_the_run(

@@ -65,8 +65,8 @@ def _own(generator: Any, texts: list[str]) -> Engine:
 def _hugging_face(network: Network, longest: int, rows: list[list[int]]) -> Engine:
     import torch
 
-    from syntagma.convert.marian import to_marian
     from syntagma.network.batch import pad_rows
+    from syntagma.network.convert.marian import to_marian
 
     config = network.config
     marian = to_marian(network)
@@ -94,7 +94,7 @@ def _ctranslate2(
 ) -> Engine:
     import ctranslate2
 
-    from syntagma.convert.ctranslate2 import to_ctranslate2
+    from syntagma.network.convert.ctranslate2 import to_ctranslate2
 
     to_ctranslate2(network, folder / weights, weights)
     translator = ctranslate2.Translator(str(folder / weights), inter_threads=1, intra_threads=threads)

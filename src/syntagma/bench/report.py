@@ -1,4 +1,4 @@
-"""What a bench measured, as rows, and how they are timed."""
+"""Measurements of a bench, and how they are timed."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def best_of(runs: int, *calls: Callable[[], object]) -> list[float]:
     """The shortest time of each call in seconds; the calls take turns, so that a slow spell hits them all."""
     times = [float("inf")] * len(calls)
     for _ in range(runs):
-        for at, call in enumerate(calls):
+        for index, call in enumerate(calls):
             start = time.perf_counter()
             call()
-            times[at] = min(times[at], time.perf_counter() - start)
+            times[index] = min(times[index], time.perf_counter() - start)
     return times

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Bench(StrEnum):
-    """What can be measured."""
+    """The benches."""
 
     core = "core"
     generate = "generate"

@@ -48,8 +48,8 @@ def distill(
 ) -> None:
     """Make a corpus for sequence-level distillation: a teacher model writes the targets of the training sources."""
     from syntagma.corpus import Corpus
-    from syntagma.distillation import Teacher, check_output
-    from syntagma.distillation import distill as run
+    from syntagma.train.distillation import Teacher, check_output
+    from syntagma.train.distillation import distill as run
 
     check_output(out, data)
 

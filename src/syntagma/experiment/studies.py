@@ -1,4 +1,4 @@
-"""What the paper looks into beside its tables, on dev: one line of figures for each setting.
+"""The paper's studies beside its tables, on dev: one line of figures for each setting.
 
 *trees*: how far induced trees agree with the parser's.  *alpha*: quality and diversity of the beam over the
 accumulation weight.  *reward* and *control*: the reference's shape as a template, favoured more and more, or

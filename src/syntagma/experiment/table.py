@@ -95,7 +95,7 @@ def make_table(
 
 @dataclass(frozen=True)
 class TestRows:
-    """What systems are scored on: sources with their references, the figures, and the rows that the paper prints."""
+    """A test set: sources with their references, the figures, and the rows that the paper prints."""
 
     title: str
     sources: Sequence[str]

@@ -20,7 +20,7 @@ Words: TypeAlias = tuple[str, ...]
 
 
 class Parses(Protocol):
-    """What is asked of a parser: sentences as lists of words in, trees out, in order."""
+    """The interface of a parser: sentences as lists of words in, trees out, in order."""
 
     def parse(self, sentences: Sequence[Sequence[str]], /) -> Iterable[Tree]:
         """A tree for each sentence."""

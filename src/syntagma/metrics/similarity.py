@@ -37,7 +37,7 @@ class Similarity(MeanMetric):
         return " ".join(text.split())
 
     def others(self, segment: Segment) -> tuple[str, ...]:
-        """What the hypothesis is compared with."""
+        """The texts that the hypothesis is compared with."""
         return segment.refs
 
     def segment(self, segment: Segment) -> Sequence[float]:

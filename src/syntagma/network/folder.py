@@ -1,4 +1,4 @@
-"""What a model folder says of itself, read without torch.
+"""Model folders, read without torch.
 
 A folder holds `config.json`, `model.safetensors`, `tokenizer.json`, `README.md`, the graphs that ONNX Runtime runs
 (`encoder.onnx` and others, which take their weights from `model.safetensors`), and `words.txt` where a model has a list

@@ -1,4 +1,4 @@
-"""What every parser is, and how one is found by its name.
+"""The interface of every parser, and parsers by name.
 
 A parser takes sentences that are already split into words and gives a tree each, in the same order and over the same
 words.  The names that `load_parser` knows:
@@ -33,7 +33,7 @@ class ParserBackend(Protocol):
 
     @property
     def name(self) -> str:
-        """What the parser is called."""
+        """The parser's name."""
 
     @property
     def version(self) -> str:

@@ -24,7 +24,7 @@ class Parser:
 
     @property
     def name(self) -> str:
-        """What the parser is called."""
+        """The parser's name."""
         return self.backend.name
 
     @property

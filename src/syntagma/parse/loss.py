@@ -1,4 +1,4 @@
-"""What the parser is trained to make small.
+"""The losses of the parser.
 
 The margin loss asks that the gold tree score better than every other tree by the number of its wrong spans; the tree
 that breaks this most is found by decoding the chart with one point added to every label that is not the gold one.  The

@@ -27,7 +27,7 @@ BATCH_PIECES = 512
 
 
 class Scored(NamedTuple):
-    """What a network makes of sentences.
+    """A network's scores for sentences.
 
     `values` and `labels` (batch, spans) are the score and the id of the best label but the null label (whose is 0)
     for each span as in `chart.span_index`; `tags` (batch, words) the best tags.

@@ -121,7 +121,7 @@ class RecipeRun:
         assert self.recipe.distil is not None
         folder = self.out / "distilled"
         if not (folder / "corpus.json").is_file():
-            from syntagma.distillation import Teacher, distill
+            from syntagma.train.distillation import Teacher, distill
 
             self.say(f"distil: {self.recipe.distil.teacher} writes the targets anew")
             teacher = Teacher.load(str(self._model(self.recipe.distil.teacher)), self.recipe.distil.beam)

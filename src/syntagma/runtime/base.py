@@ -1,4 +1,4 @@
-"""What a search asks of a network, in numpy: encode sources, open contexts, take steps, receive the best continuations.
+"""The interface of a network for a search, in numpy: encode sources, open contexts, take steps, receive candidates.
 
 A search hands a runtime ids and a compact mask and gets a few candidates for each row; logits, caches and full masks
 never leave the runtime.  So one search serves an ONNX graph on a CPU and a torch module on a GPU, with one transfer
@@ -51,7 +51,7 @@ def no_pairs() -> IdArray:
 
 @dataclass(frozen=True)
 class Mask:
-    """What may follow each of N rows.
+    """The tokens that may follow each of N rows.
 
     `controls` [N, C] says it for each of `ModelConfig.controls` (the labels, `<c>`, the end); every other control
     token is never allowed.  `words` has for each row the text ids that are allowed, None for all.  `denied` [M, 2]
@@ -101,7 +101,7 @@ class State(Protocol):
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a runtime's model can be asked for, so that nothing fails in the middle of a run."""
+    """The abilities of a runtime's model, so that nothing fails in the middle of a run."""
 
     guided: bool
     """Whether it fills contexts, rather than writing its target in one go."""

@@ -20,7 +20,7 @@ _LIKELIEST = 256
 
 
 class Candidates(NamedTuple):
-    """What `Step` has of them: tokens and scores [N, K], the scores asked for [A]."""
+    """The candidates of a `Step`: tokens and scores [N, K], the scores asked for [A]."""
 
     tokens: IdArray
     scores: ScoreArray

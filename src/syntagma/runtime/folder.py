@@ -84,7 +84,7 @@ def _in_torch(folder: ModelFolder, device: str, precision: str | None, threads: 
         if threads is None:
             use_threads_for(network)
         return TorchRuntime(network, where, precision)
-    from syntagma.backbone.storage import from_pretrained as load_backbone
+    from syntagma.network.backbone.storage import from_pretrained as load_backbone
     from syntagma.runtime.hf import HfRuntime
 
     return HfRuntime(load_backbone(folder.path).network, where, precision)

@@ -1,4 +1,4 @@
-"""What many rows read and none changes: keys and values of sources and contexts, each once."""
+"""Arrays that many rows read and none changes: keys and values of sources and contexts, each once."""
 
 from __future__ import annotations
 

@@ -160,8 +160,8 @@ class Choice:
         self._rows: WeakKeyDictionary[WordSet, Tensor] = WeakKeyDictionary()
 
     def plan(self, mask: Mask | None, draw: Draw | None) -> list[IdArray]:
-        """What the device must be told: controls [N, C], which of the word sets each row has [N], denied pairs, pairs
-        asked for, and the numbers [N] to draw with, bit for bit."""
+        """The inputs of a step for the device: controls [N, C], which of the word sets each row has [N], denied pairs,
+        pairs asked for, and the numbers [N] to draw with, bit for bit."""
         if mask is None:
             return []
         numbers = {id(one): number for number, one in enumerate(self._sets(mask))}
@@ -173,7 +173,7 @@ class Choice:
         return list({id(one): one for one in (words or self._every for words in mask.words)}.values())
 
     def _row(self, words: WordSet) -> Tensor:
-        """What a set of words adds to scores [V]: nothing where a word is in it, else minus infinity."""
+        """The mask [V] of a set of words: nothing where a word is in it, else minus infinity."""
         row = self._rows.get(words)
         if row is None:
             row = torch.full((self._outputs,), IMPOSSIBLE, device=self._controls.device)

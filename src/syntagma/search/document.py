@@ -52,7 +52,7 @@ class Document:
                 request.beam = request.free_beam
 
     def combine(self, outputs: Sequence[list[Output]]) -> list[Output]:
-        """What was found for the segments as hypotheses for the text, best first, as many as the beam has places."""
+        """Combine hypotheses of segments into hypotheses for the text, best first, as many as the beam has places."""
         if len(outputs) < 2:
             return outputs[0] if outputs else []
         if self.sample:
@@ -75,7 +75,7 @@ def _cost(request: SearchRequest) -> float:
 
 
 def segments(text: str) -> list[str]:
-    """What of a text is searched at a time, each with the white space before it: its sentences.
+    """Cut a text into what is searched at a time, its sentences, each with the white space before it.
 
     >>> segments("Hello! How are you doing? Nobody answered.")
     ['Hello!', ' How are you doing?', ' Nobody answered.']

@@ -148,7 +148,7 @@ def _width(context: str) -> float:
 
 
 def _figures(output: Output) -> str:
-    """What decided an output's place, and its score."""
+    """The figures that decided an output's place."""
     ranked = f"reranker {output.rank_score:.3f}, " if output.rank_score is not None else ""
     return f"{ranked}search score {output.score:.3f}"
 
@@ -200,7 +200,7 @@ def explained(
 def _depths(
     generator: Generator, request: SearchRequest, first: list[Hypothesis]
 ) -> tuple[tuple[SearchNode, ...], ...]:
-    """What competed at each depth: the kept, and as many of the others as a page can show."""
+    """The contexts that competed at each depth: the kept, and as many of the others as a page can show."""
     way = set(request.beam[0].history())
     before = first
     depths = []

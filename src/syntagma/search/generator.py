@@ -58,7 +58,7 @@ EXEMPLARS = 32
 
 @dataclass(frozen=True)
 class Steering:
-    """What a user asks of the structure: a template to favour or guarantee, a context to grow from, and words."""
+    """A user's wishes for the structure: a template to favour or guarantee, a context to grow from, and words."""
 
     template: Template | None = None
     control: Control = "soft"
@@ -135,7 +135,7 @@ class Generator:
         must: Sequence[str] = (),
         must_not: Sequence[str] = (),
     ) -> Steering:
-        """What the user asks for, checked against the model's labels."""
+        """Check a user's wishes against the model's labels."""
         labels = self.vocabulary.labels
         if template is not None and exemplar is not None:
             raise ConfigError("a template and an exemplar are both given", remedy="give one of them")
@@ -153,7 +153,7 @@ class Generator:
         return Steering(template, control, context, LexicalConstraint.of(self.vocabulary, must, must_not))
 
     def steer(self, texts: Sequence[Text]) -> list[Steering | SyntagmaError]:
-        """What each text asks for, or what was wrong with it; their exemplars are parsed together."""
+        """The steering of each text, or what was wrong with it; exemplars are parsed together."""
         asked = [text.steering() if isinstance(text, SteeredText) else {} for text in texts]
         usable = [one for one in asked if "exemplar" in one and not one.keys() & {"template", "start"}]
         with suppress(SyntagmaError):  # a bad one fails alone, below
@@ -329,7 +329,7 @@ class Generator:
     def _constraints(
         self, text: str, source: tuple[int, ...], steering: Steering, options: SearchOptions
     ) -> Iterator[Constraint]:
-        """What one request asks of its infills; pins come first, as what the user has written stands."""
+        """The constraints of one request; pins come first, as what the user has written stands."""
         config, vocabulary = self.config, self.vocabulary
         if config.guided:
             yield PinConstraint(config)
@@ -376,7 +376,7 @@ class Generator:
     # -- what was found
 
     def document_outputs(self, document: Document, steering: Steering) -> list[Output] | SyntagmaError:
-        """What the searches for a text amount to, once all are over."""
+        """The outputs for a text, once the searches for its segments are over."""
         document.settle()
         found: list[list[Output]] = []
         for place, request in enumerate(document.requests):
@@ -387,7 +387,7 @@ class Generator:
         return document.combine(found)
 
     def outputs(self, request: SearchRequest, steering: Steering) -> list[Output] | SyntagmaError:
-        """What a search that is over amounts to, best first, or why it found nothing."""
+        """The outputs of a search that is over, best first, or why it found nothing."""
         if request.said_back:
             return [said_back(self.vocabulary.decode(request.source_as_target), request.note)]
         try:

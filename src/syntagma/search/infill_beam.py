@@ -88,7 +88,7 @@ class InfillBeam:
         self._promised: set[IdTuple] = set()
 
     def allowed(self, partial: PartialInfill) -> Allowed:
-        """What may follow a partial infill."""
+        """The tokens that may follow a partial infill."""
         allowed = Allowed(partial.state.kinds, self.grammar.words, partial.state)
         for constraint, state in zip(self.task.constraints, partial.states, strict=True):
             constraint.mask(state, allowed)

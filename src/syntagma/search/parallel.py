@@ -22,7 +22,7 @@ Found = list[Output] | SyntagmaError
 
 @dataclass
 class SearchWork:
-    """What a worker does with a chunk of texts; it loads the model once, when it first needs it."""
+    """The search for a chunk of texts in a worker, which loads the model once, when it first needs it."""
 
     model: str
     options: dict[str, Any] = field(default_factory=dict)
@@ -59,10 +59,10 @@ def processes_for(texts: int) -> int:
     return max(1, min(os.cpu_count() or 1, texts // (2 * CHUNK)))
 
 
-def parallel(work: SearchWork, texts: Iterable[Text], engine: str = "local", workers: int = 1) -> Iterator[Found]:
+def parallel(work: SearchWork, texts: Iterable[Text], executor: str = "local", workers: int = 1) -> Iterator[Found]:
     """The results for all texts, in order; with `ray` the texts are held in memory, a chunk a job."""
     waiting = iter(texts)
     chunks = iter(lambda: list(islice(waiting, CHUNK)), [])
-    with session(engine, workers):
-        for found in run(engine, work, chunks, workers):
+    with session(executor, workers):
+        for found in run(executor, work, chunks, workers):
             yield from found

@@ -241,7 +241,7 @@ class SearchRequest:
 
     @property
     def lexical(self) -> LexicalConstraint:
-        """What must and must not be written."""
+        """The words that must and must not be written."""
         return self._lexical
 
     @lexical.setter
@@ -311,7 +311,7 @@ class SearchRequest:
 
     @property
     def most_reward(self) -> float:
-        """What a context can gain at most by matching the template."""
+        """The most that a context can gain by matching the template."""
         return self.options.reward if self.matches is not None else 0.0
 
     @property

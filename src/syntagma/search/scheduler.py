@@ -237,7 +237,7 @@ class Scheduler:
     # -- one step
 
     def _mask(self, beams: Sequence[InfillBeam]) -> Mask:
-        """What may follow each partial infill, in the runtime's terms."""
+        """The mask of each partial infill, in the runtime's terms."""
         grammar = self.grammar
         kinds: list[int] = []
         words: list[WordSet | None] = []

@@ -123,7 +123,7 @@ def _errors(app: FastAPI) -> None:
 
 
 def _complaint(error: dict[str, Any]) -> str:
-    """What is wrong with a value, without the value."""
+    """Say what is wrong with a value, without the value."""
     where = ".".join(str(part) for part in error["loc"][1:])
     if error["type"] == "json_invalid":
         return "this is not JSON"

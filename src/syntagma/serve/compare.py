@@ -102,7 +102,7 @@ class VoteStore:
 
     @property
     def salt(self) -> str:
-        """What decides who is left, made once for a file."""
+        """The salt that decides who is left, made once for a file."""
         self._base.execute("INSERT OR IGNORE INTO settings VALUES ('salt', ?)", (secrets.token_hex(16),))
         return str(self._base.execute("SELECT value FROM settings WHERE name = 'salt'").fetchone()[0])
 
@@ -146,7 +146,7 @@ class VoteStore:
 
 
 class VotingSession:
-    """What a voter sees next, and where the votes go.  Its calls wait for the disk: not for the event loop."""
+    """The next question for a voter, and the file of votes.  Its calls wait for the disk: not for the event loop."""
 
     def __init__(
         self, items: Sequence[Item], store: VoteStore, questions: Sequence[Question] = QUESTIONS, *, ties: bool = True

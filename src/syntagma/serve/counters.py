@@ -1,4 +1,4 @@
-"""What /metrics tells, in the text format of Prometheus."""
+"""Counters for /metrics, in the text format of Prometheus."""
 
 from __future__ import annotations
 

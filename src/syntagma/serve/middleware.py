@@ -1,4 +1,4 @@
-"""What stands before the service: hosts, origins, the token, the size of a body, and the headers of every answer.
+"""The middleware before the service: hosts, origins, the token, the size of a body, and the headers of every answer.
 
 It is plain ASGI around the application.  The body is read here, up to its limit, before anything else sees the request.
 """

@@ -32,7 +32,7 @@ class Desk:
         self._waiting = 0
 
     async def do(self, call: Callable[..., Answer], *arguments: Any) -> Answer:
-        """What `call` gives; `Busy` where too many wait."""
+        """Run `call`; `Busy` where too many wait."""
         if self._waiting >= self._queue:
             raise Busy("too many requests are waiting", remedy="ask again in a moment")
         self._waiting += 1
@@ -64,7 +64,7 @@ class Served:
         return self.generator.config.guided
 
     def info(self) -> dict[str, Any]:
-        """What /v1/models says of it."""
+        """The model's entry in /v1/models."""
         return {
             "name": self.name,
             "task": self.purpose.task,

@@ -1,4 +1,4 @@
-"""What each request does, apart from HTTP: models and searches in, plain values out."""
+"""The work of each request, apart from HTTP: models and searches in, plain values out."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from torch import Tensor
 from syntagma.corpus.batches import Batches
 from syntagma.corpus.store import Corpus, Counts, EncodedPair, Lengths
 from syntagma.errors import ConfigError, Place, SyntagmaError
-from syntagma.network.batch import Batch, Contexts, Example, make_batch, whole_level
+from syntagma.network.batch import Batch, Contexts, Example, make_batch, seq2seq_level
 from syntagma.network.config import ModelConfig
 
 
@@ -34,7 +34,7 @@ class Position(NamedTuple):
 
 
 class Examples(Protocol):
-    """What is read of a split: `syntagma.corpus.store.EncodedPairs`."""
+    """The interface of a split's examples: `syntagma.corpus.store.EncodedPairs`."""
 
     def __len__(self) -> int: ...
     def __getitem__(self, index: int) -> EncodedPair: ...
@@ -120,7 +120,7 @@ class Data:
         source = stored.source_ids.tolist()
         if self.config.guided:
             levels = [(level.context.tolist(), level.infill.tolist()) for level in stored.levels]
-            whole = [whole_level(stored.target_ids.tolist(), self.config)] if self.config.seq2seq_objective else []
+            whole = [seq2seq_level(stored.target_ids.tolist(), self.config)] if self.config.seq2seq_objective else []
             return Example(source, [*levels, *whole])
         target = stored.target_ids if self.config.architecture == "seq2seq" else stored.linear_ids
         return Example(source, [((), target.tolist())])
@@ -205,7 +205,7 @@ def _longest_infill(lengths: Lengths, config: ModelConfig) -> Counts:
 
 
 def _costs(lengths: Lengths, config: ModelConfig) -> npt.NDArray[np.int64]:
-    """What each example adds to a batch: source, contexts and infills (n, 3)."""
+    """The tokens that each example adds to a batch: source, contexts and infills (n, 3)."""
     source = lengths.source + 1
     if not config.guided:
         target = lengths.target if config.architecture == "seq2seq" else lengths.linear
@@ -227,5 +227,5 @@ def check_vocabulary(corpus: Corpus, config: ModelConfig, fingerprint: str | Non
         what = f"its labels ({' '.join(corpus.labels)}) are not those of the model"
         raise ConfigError(what, place, "prepare it with the labels of the model, or train a new one")
     if corpus.subwords.size != config.vocabulary or (fingerprint is not None and fingerprint != corpus.fingerprint):
-        remedy = "prepare it with --tokenizer and the model's tokenizer.json, or train a new model"
+        remedy = "prepare it with tokenizer=FILE, the model's tokenizer.json, or train a new model"
         raise ConfigError("it was made with another tokenizer than the model", place, remedy)

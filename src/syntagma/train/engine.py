@@ -1,4 +1,4 @@
-"""What a run computes on: one process, or several under Lightning Fabric.
+"""The processes of a run: one, or several under Lightning Fabric.
 
 One process needs nothing but torch.  Several (`devices=2`, more nodes, or `torchrun`) need the extra `fabric`: it
 starts them, and keeps their gradients together with DDP, over NCCL on GPUs and gloo on processors.
@@ -76,7 +76,7 @@ class Engine:
         return values
 
     def broadcast(self, values: Any) -> Any:
-        """What the first process has."""
+        """Give every process the first one's value."""
         return values
 
     def barrier(self) -> None:
@@ -124,7 +124,7 @@ class FabricEngine(Engine):
         return summed
 
     def broadcast(self, values: Any) -> Any:
-        """What the first process has."""
+        """Give every process the first one's value."""
         return self.fabric.broadcast(values)
 
     def barrier(self) -> None:

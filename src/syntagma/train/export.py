@@ -52,7 +52,7 @@ done with this model.
 
 @dataclass(frozen=True)
 class Exported:
-    """What became the model: its figures, and which weights they are."""
+    """The exported model: its figures, and which weights they are."""
 
     validation: Validation
     steps: tuple[int, ...]
@@ -93,8 +93,8 @@ def _save(trainer: Trainer, card: str, about: dict[str, Any]) -> None:
     if isinstance(material.network, Network):
         save_pretrained(trainer.out, material.network, material.vocabulary, card, about=about)
         return
-    from syntagma.backbone.network import Backbone
-    from syntagma.backbone.storage import save_backbone
+    from syntagma.network.backbone.network import Backbone
+    from syntagma.network.backbone.storage import save_backbone
 
     assert isinstance(material.network, Backbone)
     assert material.origin is not None
@@ -103,7 +103,7 @@ def _save(trainer: Trainer, card: str, about: dict[str, Any]) -> None:
 
 def _choose(trainer: Trainer) -> Exported:
     """The better of the average and the best, loaded into the network."""
-    paths = trainer.best.whole() if trainer.main else []
+    paths = trainer.best.undamaged() if trainer.main else []
     if trainer.main and not paths:
         raise CheckpointError("none of the best weights is whole", None, "go on training with another folder")
     sets: list[list[Path]] = [paths] if len(paths) == 1 else [paths, paths[:1]]

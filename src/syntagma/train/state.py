@@ -67,7 +67,7 @@ class TrainState:
         self.epoch, self.batch = position
 
     def clock(self, minutes: float, reserve: float) -> Clock:
-        """What a time budget has to go by."""
+        """The clock of a time budget."""
         return Clock(minutes, self.seconds, self.step, self.planned_seconds, self.planned_step, reserve)
 
     def to_dict(self) -> dict[str, Any]:

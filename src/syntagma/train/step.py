@@ -37,7 +37,7 @@ class Taken(NamedTuple):
 
 
 class TrainStep(NamedTuple):
-    """What a step found, summed over all processes, and what the first process and the signals said."""
+    """The sums of a step over all processes, with the plan of the first process and the signals."""
 
     total: float
     nll: float
@@ -49,7 +49,7 @@ class TrainStep(NamedTuple):
 
 
 class Source(Protocol):
-    """What batches are made from: `syntagma.train.data.Data`."""
+    """The interface of what batches are made from: `syntagma.train.data.Data`."""
 
     def batch(self, numbers: Sequence[int], levels: Levels | None = None, epoch: int = 0, /) -> Batch:
         """Some examples as tensors."""

@@ -45,7 +45,7 @@ class _Written(NamedTuple):
 
 
 class LexicalConstraint(Constraint):
-    """What one request must and must not write, in ids; each word in all its spellings."""
+    """Words that one request must and must not write, in ids; each word in all its spellings."""
 
     reason = "has a forbidden word"
     strict = True

@@ -32,7 +32,7 @@ Ids = Sequence[int] | IdArray
 
 
 class Begun(NamedTuple):
-    """What the text so far ends in: the letters of a word, or the beginning of another sign, or neither; or an open
+    """The end of the text so far: the letters of a word, or the beginning of another sign, or neither; or an open
     label (`unknown`), of which nobody knows what it will become."""
 
     run: bytes = b""
@@ -94,7 +94,7 @@ class LexiconTable:
         return self._signs[sign]
 
     def set_after(self, begun: Begun) -> WordSet:
-        """What may follow by the model's own lexicon."""
+        """The pieces that may follow by the model's own lexicon."""
         if begun not in self._sets:
             if len(self._sets) >= _MOST_REMEMBERED:
                 self._sets.clear()
@@ -111,7 +111,7 @@ class LexiconTable:
         return [*found, self.between_words] if not begun.run or self.lexicon.knows(begun.run) else found
 
     def advance(self, begun: Begun, token: int) -> Begun:
-        """What a text ends in after one more piece."""
+        """The end of a text after one more piece."""
         key = begun, token
         found = self._after.get(key)
         if found is None:
@@ -120,7 +120,7 @@ class LexiconTable:
 
     @staticmethod
     def end_of(begun: Begun, text: bytes) -> Begun:
-        """What a text ends in after some more."""
+        """The end of a text after some more."""
         if not text:
             return begun
         whole = begun.run + begun.sign + text.lower()
@@ -169,7 +169,7 @@ class LexiconConstraint(Constraint):
         return _Spelled(self._as_given(self.table.end_of(Begun(), gaps[0])), 0, after)
 
     def _as_given(self, begun: Begun) -> Begun:
-        """What a part begins after: what the user has written stands, so an unknown word does not go on."""
+        """The state in which a part begins: what the user has written stands, so an unknown word does not go on."""
         return Begun(unknown=True) if begun.run and not self.knows(begun.run) else begun
 
     def advance(self, state: _Spelled, token: int) -> _Spelled:
