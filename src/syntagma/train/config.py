@@ -104,8 +104,8 @@ class TrainConfig(Settings):
     log_every: int = 50
     """Steps."""
 
-    precision: Literal["fp32", "bf16", "auto"] = "fp32"
-    """`auto` is bf16 where the hardware computes in it."""
+    precision: Literal["fp32", "bf16", "fp16", "auto"] = "fp32"
+    """`auto` is bf16 where the hardware computes in it, else fp16 (with loss scaling) on a GPU, fp32 on a processor."""
     threads: int = 0
     """Of the processor, in each process; 0 is what suits the model: one for a small one, else what torch chooses."""
     accelerator: Literal["auto", "cpu", "cuda"] = "auto"
