@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from search_models import TEXTS, random_model
+from syntagma.runtime.folder import torch_runtime
 from syntagma.search import Generator, SearchOptions
-from syntagma.search.loading import torch_runtime
 from syntagma.text import Subwords, split
 from syntagma.tree import Tree, read_tree
 

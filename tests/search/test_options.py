@@ -90,7 +90,7 @@ def test_options_on_the_command_line(syntagma: Run, tmp_path: Path) -> None:
 
 def test_the_search_needs_no_torch() -> None:
     """Importing it, and all that it is made of, loads no torch."""
-    modules = "syntagma.search, syntagma.search.explain, syntagma.search.parallel, syntagma.search.loading"
+    modules = "syntagma.search, syntagma.search.explain, syntagma.search.parallel, syntagma.runtime.device"
     program = (
         f"import sys, {modules}; sys.exit(any(name in sys.modules for name in ('torch', 'transformers', 'pyarrow')))"
     )

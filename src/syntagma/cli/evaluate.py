@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from syntagma.cli.common import Device, Precision
+
 if TYPE_CHECKING:
     from syntagma.metrics.base import Metric
     from syntagma.metrics.parsing import TreeMaker
@@ -63,6 +65,8 @@ def evaluate(
     allow_labels: Annotated[
         bool, typer.Option("--allow-labels", help="Score hypotheses that hold <NP> as plain text.")
     ] = False,
+    device: Device = "auto",
+    precision: Precision = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="A Markdown table.")] = False,
     latex: Annotated[bool, typer.Option("--latex", help="A LaTeX table.")] = False,
@@ -79,6 +83,7 @@ def evaluate(
     from syntagma.metrics.evaluation import evaluate as run
     from syntagma.metrics.reading import Inputs, read_segments
     from syntagma.metrics.registry import Options
+    from syntagma.runtime.device import check_device
 
     if as_json + markdown + latex > 1:
         raise ConfigError(
@@ -94,7 +99,9 @@ def evaluate(
     )  # fmt: skip
     inputs.check()
     names = [name.strip() for name in metrics.split(",") if name.strip()]
-    chosen, maker = _choose(names, inputs, Options(r, tokenize, lowercase, None if depth < 0 else depth, beam), parser)
+    check_device(device, precision)
+    options = Options(r, tokenize, lowercase, None if depth < 0 else depth, beam, device=device, precision=precision)
+    chosen, maker = _choose(names, inputs, options, parser)
     if not chosen:
         raise ConfigError("no metric can be computed from these files", remedy="give --ref or --src")
     if each_ref:
@@ -130,7 +137,7 @@ def _choose(names: list[str], inputs: Inputs, options: Options, parser: str) -> 
     maker = None
     if missing and parser != "none":
         try:
-            backend = load(parser)
+            backend = load(parser, options.device, options.precision)
             maker = TreeMaker(backend, missing)
             made = f"parsed by {describe(backend, parser)}"
             options = replace(options, trees=made, beam_trees=made)

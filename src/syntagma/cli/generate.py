@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from syntagma.cli.common import Device, Precision
+
 if TYPE_CHECKING:
     from syntagma.errors import SyntagmaError
     from syntagma.search import Generator, Output, Steering
@@ -157,10 +159,8 @@ def generate(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a text.")] = False,
     batch_size: Annotated[str, typer.Option(help="Texts searched at once, or auto.")] = "auto",
     profile: Annotated[bool, typer.Option("--profile", help="Say on stderr where the time went.")] = False,
-    device: Annotated[
-        str | None, typer.Option(help="auto, cpu, cuda, cuda:1 or mps.", show_default="where the model is loaded")
-    ] = None,
-    precision: Annotated[str | None, typer.Option(help="fp32, bf16 or fp16.", show_default="fp32")] = None,
+    device: Device = "auto",
+    precision: Precision = None,
     engine: Annotated[str, typer.Option(help="local, or ray (extra: ray).")] = "local",
     workers: Annotated[
         int | None,
@@ -225,7 +225,7 @@ def generate(
     printer = _Printer(nbest, trace, as_json)
     if workers is None:
         alone = profile or engine != "local" or threads is not None or texts or not Path(source).is_file()
-        workers, lines = (1, lines) if alone else _workers(lines)
+        workers, lines = (1, lines) if alone else _workers(lines, device)
     run = {
         "model": _fingerprint(model), "search": settings.to_dict(), "steering": asked, "nbest": nbest,
         "trace": trace, "json": as_json,
@@ -329,14 +329,14 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def _workers(lines: Iterator[Text]) -> tuple[int, Iterator[Text]]:
+def _workers(lines: Iterator[Text], device: str) -> tuple[int, Iterator[Text]]:
     """As many processes as pay off for a file, and its lines, of which no more is read than it takes to know."""
     import os
 
     from syntagma.search.parallel import CHUNK, processes_for
 
     head = list(islice(lines, 2 * CHUNK * (os.cpu_count() or 1)))
-    return processes_for(len(head)), chain(head, lines)
+    return processes_for(len(head), device), chain(head, lines)
 
 
 def _fingerprint(model: str) -> str:

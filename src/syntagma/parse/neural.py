@@ -20,6 +20,7 @@ from syntagma.parse.base import SentenceError
 from syntagma.parse.config import read_config
 from syntagma.parse.pieces import Encoded, Pieces
 from syntagma.parse.shape import ModelConfig
+from syntagma.runtime.device import needs_torch
 from syntagma.tree import ROOT, Tree
 from syntagma.tree.node import CLOSE, check_word, escape
 
@@ -56,14 +57,16 @@ class NeuralParser:
         self._tags = ["(" + tag for tag in config.tags]
 
     @classmethod
-    def load(cls, folder: str | Path, threads: int = 1) -> NeuralParser:
-        """The parser of a model folder, without torch where it has a graph."""
+    def load(
+        cls, folder: str | Path, threads: int = 1, device: str = "cpu", precision: str | None = None
+    ) -> NeuralParser:
+        """The parser of a model folder: its graph on the CPU, without torch; its network on a GPU or in a precision."""
         folder = Path(folder)
         if not folder.is_dir():
             raise ConfigError("there is no such model folder", Place(str(folder)), "check the name")
         config = read_config(ModelConfig, folder / "config.json")
-        if not config.graphs:
-            return _load_with_torch(folder)
+        if not config.graphs or needs_torch(device, precision):
+            return _load_with_torch(folder, device, precision)
         from syntagma.parse.onnx import OnnxScorer
 
         pieces = Pieces.load(folder / "tokenizer.json")
@@ -119,12 +122,13 @@ class NeuralParser:
         return Tree.from_walk(walk)
 
 
-def _load_with_torch(folder: Path) -> NeuralParser:
+def _load_with_torch(folder: Path, device: str, precision: str | None) -> NeuralParser:
     try:
         from syntagma.parse.trainable import TrainableParser
     except ImportError:
-        raise MissingExtra("torch", "train", f"a parser without a graph, such as {folder.name},") from None
-    return TrainableParser.load(folder)
+        needs_it = "a parser without a graph" if device in ("auto", "cpu") and precision is None else f"on {device}"
+        raise MissingExtra("torch", "train", f"running {folder.name}, {needs_it},") from None
+    return TrainableParser.load(folder, device=device, precision=precision)
 
 
 def batches_by_length(lengths: Sequence[int], most: int) -> list[list[int]]:

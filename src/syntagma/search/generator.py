@@ -88,7 +88,7 @@ class Generator:
 
     @staticmethod
     def from_pretrained(
-        name: str | Path, *, device: str | None = None, precision: str | None = None, threads: int | None = None
+        name: str | Path, *, device: str = "auto", precision: str | None = None, threads: int | None = None
     ) -> Generator:
         """The model of that name: a bundled one, a folder, or a hub id.
 
@@ -96,7 +96,7 @@ class Generator:
         """
         from syntagma.runtime.folder import load_model
 
-        loaded = load_model(name, device or "auto", precision, threads)
+        loaded = load_model(name, device, precision, threads)
         defaults = SearchOptions.from_dict(loaded.about.get("search", {}))
         return Generator(loaded.runtime, loaded.vocabulary, defaults, loaded.words)
 
