@@ -68,6 +68,7 @@ class NamedDevices(TorchFunctionMode):
         if function is Tensor.numpy and self.mode.is_there(args[0]):
             raise RuntimeError("numpy cannot look at the device")
         moved = function is Tensor.to and any(isinstance(one, torch.device) for one in args)
+        moved = moved or (function is Tensor.new_tensor and self.mode.is_there(args[0]))
         if ((kwargs or {}).get("device") is not None or moved) and isinstance(made, Tensor):
             self.mode.put(made)
         return made

@@ -159,4 +159,5 @@ def test_everything_stays_on_the_device(bases: dict[str, Path], kind: str) -> No
     with pretended_device() as mode:
         placed = Generator(PlacedBackbone(network, mode), vocabulary, options)
         found = list(placed.stream(TEXTS[:2]))
+    assert all(isinstance(one, list) for one in expected)
     assert [str(one) for one in found] == [str(one) for one in expected]

@@ -14,13 +14,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from syntagma.errors import ConfigError, MissingExtra, Place
+from syntagma.errors import ConfigError, Place
 from syntagma.parse import chart
 from syntagma.parse.base import SentenceError
 from syntagma.parse.config import read_config
 from syntagma.parse.pieces import Encoded, Pieces
 from syntagma.parse.shape import ModelConfig
-from syntagma.runtime.device import needs_torch
+from syntagma.runtime.device import find_device, needs_torch
 from syntagma.tree import ROOT, Tree
 from syntagma.tree.node import CLOSE, check_word, escape
 
@@ -123,11 +123,9 @@ class NeuralParser:
 
 
 def _load_with_torch(folder: Path, device: str, precision: str | None) -> NeuralParser:
-    try:
-        from syntagma.parse.trainable import TrainableParser
-    except ImportError:
-        needs_it = "a parser without a graph" if device in ("auto", "cpu") and precision is None else f"on {device}"
-        raise MissingExtra("torch", "train", f"running {folder.name}, {needs_it},") from None
+    find_device(device)
+    from syntagma.parse.trainable import TrainableParser
+
     return TrainableParser.load(folder, device=device, precision=precision)
 
 

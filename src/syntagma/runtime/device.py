@@ -7,7 +7,6 @@ A device or a precision that is named means torch, but for `cpu` alone.  Torch i
 from __future__ import annotations
 
 import re
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,10 +35,12 @@ def on_gpu(device: str) -> bool:
 
 def has_gpu() -> bool:
     """Whether torch can compute on an NVIDIA GPU here; it is not even imported where there is none."""
-    if not _GPU.exists() or find_spec("torch") is None:
+    if not _GPU.exists():
         return False
-    import torch
-
+    try:
+        import torch
+    except ImportError:
+        return False
     return torch.cuda.is_available()
 
 
@@ -52,10 +53,10 @@ def check_device(device: str = "auto", precision: str | None = None) -> None:
 def find_device(name: str) -> torch.device:
     """The device of that name; `auto` is an NVIDIA GPU where there is one, else the CPU."""
     _check_names(name, None)
-    if find_spec("torch") is None:
-        raise MissingExtra("torch", "train", f"computing on {name}" if name != "auto" else "this precision")
-    import torch
-
+    try:
+        import torch
+    except ImportError:
+        raise MissingExtra("torch", "train", "a network that is no graph on the CPU") from None
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     device = torch.device(name)

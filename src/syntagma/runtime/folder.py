@@ -7,7 +7,6 @@ folders without graphs.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,12 +65,13 @@ def load_model(
 
 
 def _in_torch(folder: ModelFolder, device: str, precision: str | None, threads: int | None) -> Runtime:
-    if find_spec("torch") is None:
+    try:
+        where = find_device(device)
+    except MissingExtra:
         if folder.is_native and not folder.graphs:
             remedy = f"run `syntagma export --model {folder.path} --out ...` where torch is installed"
-            raise ModelError("it has no graphs, so only torch can run it", Place(str(folder.path)), remedy)
-        raise MissingExtra("torch", "train", f"running {folder.path.name} on {device}")
-    where = find_device(device)
+            raise ModelError("it has no graphs, so only torch can run it", Place(str(folder.path)), remedy) from None
+        raise
     if threads is not None:
         import torch
 
