@@ -19,7 +19,8 @@ from syntagma.search.generator import Generator, Steering
 from syntagma.search.growth import BeamEntry, PartEntry, parts_of
 from syntagma.search.hypothesis import Hypothesis
 from syntagma.search.options import SearchOptions
-from syntagma.search.request import OUTSCORED, SearchRequest
+from syntagma.search.competition import OUTSCORED
+from syntagma.search.request import SearchRequest
 from syntagma.search.result import Output
 from syntagma.tree import svg as tree_svg
 from syntagma.tree.draw import display_width

@@ -44,16 +44,6 @@ class InfillTask:
         self.promised: dict[IdTuple, Hypothesis] = {}
         """The contexts of infills that nothing can displace any more, while it is under way."""
 
-    def is_hopeless(self, score: float, words: int) -> bool:
-        """Whether the next context, which holds so many required words, cannot enter the beam if its infill scores at
-        most `score`."""
-        request = self.request
-        best = request.accumulate(self.hypothesis, score) + request.most_reward
-        if best >= request.threshold(words):
-            return False
-        joint = self.hypothesis.log_probability + score
-        return not request.by_joint or joint < request.threshold(words, joint=True)
-
 
 class PartialInfill(NamedTuple):
     """Tokens, the sum of their log-probabilities, where they stand in the grammar, what each constraint knows of them,
@@ -112,13 +102,13 @@ class InfillBeam:
             live = self._compete(ranked, end)
         else:
             live = self._retire(ranked, end)
-        request = self.task.request
+        bounds = self.task.request.bounds
         if live and self.options.prune and not (self.options.sample or self.options.diversity_penalty):
             # A reward can make up for an infill that is worse by so much.
-            live = self._prune(live, self.options.prune + request.most_reward / (1 - self.options.alpha))
-        if live and request.bounded:
+            live = self._prune(live, self.options.prune + bounds.most_reward / (1 - self.options.alpha))
+        if live and bounds.hold:
             self._promise(-live[0].cost)
-            live = [one for one in live if not self.task.is_hopeless(-one.cost, self._words(one))]
+            live = [one for one in live if not bounds.is_hopeless(self.task, -one.cost, self._words(one))]
         self.partials = [self._extend(one, first_row) for one in live]
 
     # -- Algorithm 2, and what differs where scores are means or infills are drawn
@@ -195,7 +185,7 @@ class InfillBeam:
         fresh = [infill for infill in self.finished if infill.score >= best and infill.tokens not in self._promised]
         if fresh:
             self._promised.update(infill.tokens for infill in fresh)
-            self.task.request.promise(self.task, fresh)
+            self.task.request.bounds.promise(self.task, fresh)
 
     # -- one partial infill
 

@@ -72,7 +72,7 @@ def rerank(requests: Sequence[SearchRequest], runtime: Runtime) -> None:
 
 def _ranked(request: SearchRequest) -> list[Hypothesis]:
     """The finished hypotheses of a request that are to be ordered."""
-    return [*request.beam, *(request.free_beam if request.floating else ())]
+    return [*request.beam, *(request.required.free_beam if request.floating else ())]
 
 
 def _applies(request: SearchRequest) -> bool:
@@ -106,4 +106,4 @@ def _order(request: SearchRequest, scores: Mapping[Pair, float], scored: bool) -
     ranks = request.rank_scores = {hypothesis: value(hypothesis) for hypothesis in _ranked(request)}
     request.beam = sorted(request.beam, key=lambda hypothesis: -ranks[hypothesis])
     if request.floating:
-        request.free_beam = sorted(request.free_beam, key=lambda hypothesis: -ranks[hypothesis])
+        request.required.free_beam = sorted(request.required.free_beam, key=lambda hypothesis: -ranks[hypothesis])
