@@ -13,6 +13,7 @@ from syntagma.network.storage import save_pretrained
 from syntagma.search import SearchOptions, Steering
 from syntagma.search import options as module
 from syntagma.search.options import ALIASES, named
+from syntagma.search.outcome import check_found
 from syntagma.search.request import TooMuchWork
 from syntagma.text import Subwords, split
 
@@ -59,7 +60,7 @@ def test_a_requests_work_is_bounded() -> None:
     assert scheduler.row_steps <= 6 * 2 + 4
     assert scheduler.running == 0
     with pytest.raises(TooMuchWork, match="took more than 12 steps; shorten the text"):
-        generator.check_found(done)
+        check_found(done)
     assert all(isinstance(one, list | SyntagmaError) for one in (bad, last))
 
 

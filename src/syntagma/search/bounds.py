@@ -9,8 +9,8 @@ from syntagma.search.competition import by_joint
 from syntagma.search.hypothesis import IdTuple, Infill
 
 if TYPE_CHECKING:
-    from syntagma.search.infill_beam import InfillTask
     from syntagma.search.request import SearchRequest
+    from syntagma.search.task import InfillTask
 
 
 class Bounds:
@@ -56,7 +56,7 @@ class Bounds:
         best: dict[IdTuple, float] = {}
         promised = (one for task in request.tasks if task.grown is None for one in task.promised.values())
         for hypothesis in (*request.competitors(), *promised):
-            if rules.degree(hypothesis) == degree and rules.admits(hypothesis) and rules.keeps(hypothesis):
+            if rules.degree(hypothesis) == degree and rules.is_fair(hypothesis):
                 value = hypothesis.log_probability if joint else hypothesis.score
                 best[hypothesis.ids] = max(value, best.get(hypothesis.ids, value))
         places = by_joint(rules.places[degree]) if joint else rules.places[degree]

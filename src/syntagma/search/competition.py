@@ -32,6 +32,7 @@ class Competition:
         self._soft = [constraint for constraint in constraints if not constraint.strict]
         self.degrees = len(self.lexical.required) or int(bool(self.lexical.required_labels))
         self.places = places_by_degree(self.degrees, options.beam)
+        self._fair: dict[Hypothesis, bool] = {}
 
     def admits(self, hypothesis: Hypothesis) -> bool:
         """Whether no constraint that is strict refuses a hypothesis."""
@@ -40,6 +41,13 @@ class Competition:
     def keeps(self, hypothesis: Hypothesis) -> bool:
         """Whether no other constraint would refuse it either."""
         return all(constraint.keep(hypothesis) for constraint in self._soft)
+
+    def is_fair(self, hypothesis: Hypothesis) -> bool:
+        """Whether no constraint at all refuses it; found out once."""
+        fair = self._fair.get(hypothesis)
+        if fair is None:
+            fair = self._fair[hypothesis] = self.admits(hypothesis) and self.keeps(hypothesis)
+        return fair
 
     def badness(self, hypothesis: Hypothesis) -> int:
         """How much is wrong with a hypothesis; a copy of the source is better than the rest of what is refused."""

@@ -29,9 +29,9 @@ from syntagma.search.constraints.copy import CopyConstraint
 from syntagma.search.constraints.lexical import LexicalConstraint
 from syntagma.search.constraints.template import Matcher
 from syntagma.search.hypothesis import Hypothesis, IdTuple, Infill
-from syntagma.search.infill_beam import InfillTask
 from syntagma.search.options import SearchOptions
 from syntagma.search.required import RequiredWords
+from syntagma.search.task import InfillTask
 
 SAID_BACK = "this is the source again: nothing else that was found is as good"
 

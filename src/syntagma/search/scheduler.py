@@ -20,10 +20,11 @@ from syntagma.errors import SyntagmaError
 from syntagma.network.contexts import check_lengths
 from syntagma.runtime.base import IMPOSSIBLE, NO_WORDS, Draw, IdArray, Mask, Runtime, Step, WordSet
 from syntagma.search.constraints.grammar import LABELS, WORDS, InfillGrammar
-from syntagma.search.infill_beam import Continuation, InfillBeam, InfillTask, PartialInfill
+from syntagma.search.infill_beam import InfillBeam
 from syntagma.search.request import SearchRequest
 from syntagma.search.rerank import rerank
 from syntagma.search.stopwatch import Stopwatch
+from syntagma.search.task import Continuation, InfillTask, PartialInfill
 
 _TASKS_ABREAST = 128
 """With few requests a depth's tasks run side by side, for less waiting; with many one after the other, for less work:
@@ -282,10 +283,10 @@ class Scheduler:
                 beam.partials = [partial._replace(score=fed[first]) for partial in beam.partials]
             ways = _continuations(beam.partials, tokens, scores, first)
             if extra:
-                known = {(one.partial, one.token) for one in ways}
+                known = {(number, token) for _, number, token in ways}
                 for number, partial in enumerate(beam.partials):
                     ways += [
-                        Continuation(-(partial.score + score), number, token)
+                        (-(partial.score + score), number, token)
                         for token, score in extra.get(first + number, ())
                         if (number, token) not in known
                     ]
@@ -319,10 +320,10 @@ class _Batch:
 
 def _continuations(
     partials: Sequence[PartialInfill], tokens: list[list[int]], scores: list[list[float]], first: int
-) -> list[Continuation]:
-    """All ways on from partial infills whose rows begin at `first`."""
+) -> list[tuple[float, int, int]]:
+    """All ways on from partial infills whose rows begin at `first`: the values of `Continuation`s."""
     return [
-        Continuation(-(partial.score + score), number, token)
+        (-(partial.score + score), number, token)
         for number, partial in enumerate(partials)
         for token, score in zip(tokens[first + number], scores[first + number], strict=True)
         if score != IMPOSSIBLE

@@ -16,7 +16,7 @@ from syntagma.search.constraints.base import Allowed
 from syntagma.search.constraints.grammar import END, LABELS, WORDS, InfillGrammar, InfillState
 from syntagma.search.constraints.lexicon import Begun, LexiconConstraint, LexiconTable
 from syntagma.search.hypothesis import Hypothesis
-from syntagma.search.infill_beam import InfillTask
+from syntagma.search.task import InfillTask
 from syntagma.text import Subwords, split
 from syntagma.text.lexicon import Lexicon, letter_runs, words_of
 
