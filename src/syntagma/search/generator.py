@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from syntagma.errors import ConfigError, SyntagmaError
-from syntagma.levels import Tokens
+from syntagma.levels import TOP, Tokens
 from syntagma.network.config import ModelConfig
 from syntagma.network.contexts import AnnotatedContext
 from syntagma.runtime.base import Runtime
