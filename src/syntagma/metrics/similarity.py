@@ -15,6 +15,7 @@ import numpy as np
 
 from syntagma.errors import MissingExtra
 from syntagma.metrics.base import Array, MeanMetric, Segment, sign
+from syntagma.process import halving
 from syntagma.runtime.device import dtype_of, find_device
 
 MAX_TOKENS = 256
@@ -122,7 +123,7 @@ class SentenceEncoder:
         vectors: dict[int, Array] = {}
         for start in range(0, len(order), self.batch_size):
             chosen = order[start : start + self.batch_size]
-            vectors.update(zip(chosen, self._encode_batch([texts[at] for at in chosen]), strict=True))
+            vectors.update(zip(chosen, halving(self._encode_batch, [texts[at] for at in chosen]), strict=True))
         return np.array([vectors[at] for at in range(len(texts))], dtype=np.float64)
 
     def _encode_batch(self, texts: list[str]) -> Array:

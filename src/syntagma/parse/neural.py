@@ -20,6 +20,7 @@ from syntagma.parse.base import SentenceError
 from syntagma.parse.config import read_config
 from syntagma.parse.pieces import Encoded, Pieces
 from syntagma.parse.shape import ModelConfig
+from syntagma.process import halving
 from syntagma.runtime.device import find_device, needs_torch
 from syntagma.tree import ROOT, Tree
 from syntagma.tree.node import CLOSE, check_word, escape
@@ -77,8 +78,8 @@ class NeuralParser:
         encoded = [self._encode(words, number) for number, words in enumerate(sentences)]
         trees: list[Tree | None] = [None] * len(sentences)
         for numbers in batches_by_length([len(one.pieces) for one in encoded], BATCH_PIECES):
-            batch = [encoded[number] for number in numbers]
-            for number, tree in zip(numbers, self._parse(batch, [sentences[n] for n in numbers]), strict=True):
+            batch = [(encoded[number], sentences[number]) for number in numbers]
+            for number, tree in zip(numbers, halving(self._parse, batch), strict=True):
                 trees[number] = tree
         return [tree for tree in trees if tree is not None]
 
@@ -94,8 +95,9 @@ class NeuralParser:
             check_word(word)
         return self.pieces.encode(words, self.config.encoder.positions)
 
-    def _parse(self, batch: list[Encoded], sentences: list[Sequence[str]]) -> list[Tree]:
-        values, labels, tags = self.scorer(batch)
+    def _parse(self, batch: list[tuple[Encoded, Sequence[str]]]) -> list[Tree]:
+        values, labels, tags = self.scorer([encoded for encoded, _ in batch])
+        sentences = [words for _, words in batch]
         lengths = [len(words) for words in sentences]
         size = max(lengths)
         kept = values > 0

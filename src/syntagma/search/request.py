@@ -90,7 +90,7 @@ class SearchRequest:
         self.rank_scores: dict[Hypothesis, float] = {}
         """What decided the order of finished texts, where they are reranked."""
         self.tasks: list[InfillTask] = []
-        self.row_steps = 0
+        self.row_steps = self._steps_before = 0
         self.error: SyntagmaError | None = None
         """Why the search was given up."""
         self.outgrown = False
@@ -123,6 +123,7 @@ class SearchRequest:
             self.advance()
         if self.levels == 0:
             return []
+        self._steps_before = self.row_steps
         self.tasks = [self._task(hypothesis) for hypothesis in self.beam if self.is_open(hypothesis)]
         if not self.tasks and self.required.first_pass and self.levels is None and self._begin_second_pass():
             return self.next_tasks(abreast)
@@ -256,6 +257,7 @@ class SearchRequest:
     def restart_depth(self) -> None:
         """Forget what is under way at this depth, so that another scheduler can begin it anew."""
         self.tasks, self.encoded, self.bounds = [], None, Bounds(self)
+        self.row_steps = self._steps_before
 
     def _begin_second_pass(self) -> bool:
         """After the pass without required words: whether there must be another."""
