@@ -266,8 +266,8 @@ def generate(
             elif found and found[0].note:
                 print(f"syntagma: line {number}: {found[0].note}", file=sys.stderr)
     if profile:
-        for part, share in watch.shares().items():
-            print(f"syntagma: {part}: {100 * share:.1f}%", file=sys.stderr)
+        for line in watch.report(getattr(generator.runtime, "seconds", None)).splitlines():
+            print(f"syntagma: {line}", file=sys.stderr)
     if failed:
         raise typer.Exit(1)
 

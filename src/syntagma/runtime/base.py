@@ -146,6 +146,11 @@ class RuntimeBase:
         whole = config.whole or config.architecture == "seq2seq"
         self.capabilities = Capabilities(config.guided, scores_texts=whole, controls_template=config.guided)
 
+    @property
+    def seconds(self) -> float | None:
+        """How long the network itself has computed so far, where that can be told apart."""
+        return None
+
     def _with_end(self, sources: Sequence[Ids]) -> list[list[int]]:
         """What is read of each source; `TooLong` where one has no positions."""
         rows = [[*source, self.config.end] for source in sources]

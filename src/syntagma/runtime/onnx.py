@@ -65,6 +65,11 @@ class OnnxRuntime(RuntimeBase):
         self._constants = {} if table is None else {"positions": self._graphs.value(table)}
         self._caches = [f"{kind}{n}" for n in range(config.decoder_layers) for kind in ("keys", "values")]
 
+    @property
+    def seconds(self) -> float:
+        """How long its graphs have run."""
+        return self._graphs.seconds
+
     # -- sources and contexts
 
     def encode(self, sources: Sequence[Ids]) -> list[EncodedSource]:

@@ -23,8 +23,17 @@ class Stopwatch:
         finally:
             self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
 
-    def shares(self) -> dict[str, float]:
-        """The share of each name in all the time since the watch was made; the rest is `other`."""
+    def report(self, network: float | None = None) -> str:
+        """The seconds and the share of each name in all the time since the watch was made, the longest first.
+
+        What no name counts is `other`; `network` are the seconds of all these that the network itself has computed.
+        """
         total = max(time.perf_counter() - self._begun, 1e-9)
-        shares = {name: seconds / total for name, seconds in self.seconds.items()}
-        return shares | {"other": max(0.0, 1.0 - sum(shares.values()))}
+        named = self.seconds | {"other": max(0.0, total - sum(self.seconds.values()))}
+        lines = [_line(name, seconds, total) for name, seconds in sorted(named.items(), key=lambda one: -one[1])]
+        inside = [] if network is None else [_line("of all this, in the network", network, total)]
+        return "\n".join([*lines, *inside, _line("in all", total, total)])
+
+
+def _line(name: str, seconds: float, total: float) -> str:
+    return f"{name}: {seconds:.2f} s, {100 * seconds / total:.1f}%"
