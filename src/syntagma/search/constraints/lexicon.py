@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from syntagma.network.config import ModelConfig
-from syntagma.runtime.base import IdArray, WordSet
+from syntagma.runtime.base import BoolArray, IdArray, WordSet
 from syntagma.search.constraints.base import Allowed, Constraint
 from syntagma.search.constraints.characters import half_character
 from syntagma.search.constraints.grammar import LABELS, WORDS, InfillGrammar
@@ -99,8 +99,24 @@ class LexiconTable:
         if begun not in self._sets:
             if len(self._sets) >= _MOST_REMEMBERED:
                 self._sets.clear()
-            self._sets[begun] = _word_set(*self.ids_after(begun))
+            self._sets[begun] = self.word_set(*self.ids_after(begun))
         return self._sets[begun]
+
+    def word_set(self, *ids: Ids) -> WordSet:
+        """All those ids, each once."""
+        return WordSet(np.flatnonzero(self._are_in(*ids)))
+
+    def with_more(self, words: WordSet, *ids: Ids) -> WordSet:
+        """A set with more ids: the same one where it has them already, so that requests share it."""
+        before, both = self._are_in(words.ids), self._are_in(words.ids, *ids)
+        return words if np.array_equal(before, both) else WordSet(np.flatnonzero(both))
+
+    def _are_in(self, *ids: Ids) -> BoolArray:
+        """Which pieces are among ids."""
+        found = np.zeros(len(self.pieces), np.bool_)
+        for some in ids:
+            found[np.asarray(some, np.int64)] = True
+        return found
 
     def ids_after(self, begun: Begun) -> list[Ids]:
         """The same as ids, some of them perhaps twice."""
@@ -216,10 +232,7 @@ class LexiconConstraint(Constraint):
         if not len(self.own):
             return self.table.set_after(begun)
         if begun not in self._sets:
-            shared = self.table.set_after(begun)
-            more = _word_set(*self._own_ids_after(begun)).ids
-            more = more[~np.isin(more, shared.ids)]
-            self._sets[begun] = _word_set(shared.ids, more) if len(more) else shared  # which other requests have
+            self._sets[begun] = self.table.with_more(self.table.set_after(begun), *self._own_ids_after(begun))
         return self._sets[begun]
 
     def _own_ids_after(self, begun: Begun) -> list[Ids]:
@@ -238,12 +251,8 @@ class LexiconConstraint(Constraint):
         if key not in self._ends:
             lexicons = (self.table.lexicon, self.own)
             ids = [self.table.completing(begun.run, lexicon) for lexicon in lexicons]
-            self._ends[key] = _word_set(self.table.continuing(begun.sign)) if begun.sign else _word_set(*ids)
+            self._ends[key] = self.table.word_set(*([self.table.continuing(begun.sign)] if begun.sign else ids))
         return self._ends[key]
-
-
-def _word_set(*ids: Ids) -> WordSet:
-    return WordSet(np.unique(np.concatenate([np.zeros(0, np.int64), *(np.asarray(some, np.int64) for some in ids)])))
 
 
 def _letters(piece: bytes) -> bytes:
