@@ -32,10 +32,10 @@ def keep_freed_memory() -> bool:
 
 
 Item = TypeVar("Item")
-Result = TypeVar("Result")
+Made = TypeVar("Made")
 
 
-def halving(call: Callable[[list[Item]], Iterable[Result]], items: list[Item]) -> list[Result]:
+def halving(call: Callable[[list[Item]], Iterable[Made]], items: list[Item]) -> list[Made]:
     """What `call` makes of items, one result each; where memory runs out, of their halves.
 
     >>> def two_at_most(items: list[int]) -> list[int]:

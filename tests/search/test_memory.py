@@ -43,7 +43,7 @@ class SmallDevice(TorchRuntime):
 
 def generator(**options: Any) -> Generator:
     settings = SearchOptions.from_dict({"max_depth": 4, "max_tokens": 8, "beam": 3, **options})
-    return Generator(SmallDevice(random_model(SUBWORDS, 2, whole=True)), SUBWORDS, settings)
+    return Generator(SmallDevice(random_model(SUBWORDS, 2, seq2seq_objective=True)), SUBWORDS, settings)
 
 
 @pytest.mark.parametrize("options", [{}, {"rerank": "seq2seq"}, {"sample": True, "seed": 3}])

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from syntagma.bench.engines import GUIDED, GUIDED_INT8, Engine, load_engines
-from syntagma.bench.report import Row, median_of
+from syntagma.bench.report import Measurement, median_of
 from syntagma.bench.team import Team
 from syntagma.errors import InputError, Place
 
@@ -36,7 +36,7 @@ def run(
     cores: int = 2,
     runs: int = 3,
     settings: Sequence[tuple[int, int]] = (),
-) -> Iterator[Row]:
+) -> Iterator[Measurement]:
     """Rows for each setting and layout against each engine, medians of `runs`; then the ratios that count.
 
     If quick, the last setting on ten sentences.
@@ -78,7 +78,7 @@ Speeds = dict[str, float]
 
 def _compare(
     engines: dict[str, Engine], setting: str, beam: int, batch: int, runs: int
-) -> Generator[Row, None, Speeds]:
+) -> Generator[Measurement, None, Speeds]:
     """Rows for one setting and layout; the speeds."""
     lengths: dict[str, list[int]] = {}
 
@@ -93,13 +93,15 @@ def _compare(
     size = {name: sum(lengths[name]) / len(lengths[name]) for name in engines}
     rivals = [name for name in engines if name != GUIDED]
     for name in rivals:
-        yield Row(f"generate, {setting}", speed[GUIDED], "sentences/s", name, speed[name], speed[GUIDED] / speed[name])
+        yield Measurement(
+            f"generate, {setting}", speed[GUIDED], "sentences/s", name, speed[name], speed[GUIDED] / speed[name]
+        )
     for name in rivals:
-        yield Row(f"generate, {setting}: tokens an output", size[GUIDED], "tokens", name, size[name])
+        yield Measurement(f"generate, {setting}: tokens an output", size[GUIDED], "tokens", name, size[name])
     return speed
 
 
-def _ratios(setting: str, how: str, batch: int, layouts: dict[str, Speeds]) -> Iterator[Row]:
+def _ratios(setting: str, how: str, batch: int, layouts: dict[str, Speeds]) -> Iterator[Measurement]:
     """Each of our forms against each rival: one sentence at a time in one process, more in the best layout of each."""
     chosen = list(layouts)[:1] if batch == 1 else list(layouts)
     best = {name: max(layouts[layout][name] for layout in chosen) for name in layouts[chosen[0]]}
@@ -108,7 +110,7 @@ def _ratios(setting: str, how: str, batch: int, layouts: dict[str, Speeds]) -> I
         for name in (GUIDED, GUIDED_INT8):
             if rival in best:
                 what = f"ratio: {name}, {setting}, {where} ({how})"
-                yield Row(what, best[name], "sentences/s", rival, best[rival], best[name] / best[rival])
+                yield Measurement(what, best[name], "sentences/s", rival, best[rival], best[name] / best[rival])
 
 
 def _described(folder: Path) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
-from syntagma.bench.report import Row, median_of
+from syntagma.bench.report import Measurement, median_of
 from syntagma.errors import InputError, Place
 
 _TEXT = "It seems like he has made a mistake."
@@ -22,7 +22,7 @@ _COMMANDS = {
 }
 
 
-def run(data: Path | None = None, *, quick: bool = False) -> Iterator[Row]:
+def run(data: Path | None = None, *, quick: bool = False) -> Iterator[Measurement]:
     """A row for each command, cold: a fresh process each time, the median of three.
 
     `data` is the folder of this project: then also how large a fresh environment is after `pip install` of it.
@@ -31,15 +31,17 @@ def run(data: Path | None = None, *, quick: bool = False) -> Iterator[Row]:
     times = median_of(runs, _importing_torch, *(partial(_syntagma, words) for words in _COMMANDS.values()))
     torch, *ours = times
     for name, seconds in zip(_COMMANDS, ours, strict=True):
-        yield Row(f"{name}, median of {runs}", 1000 * seconds, "ms", "import torch", 1000 * torch, torch / seconds)
+        yield Measurement(
+            f"{name}, median of {runs}", 1000 * seconds, "ms", "import torch", 1000 * torch, torch / seconds
+        )
     paraphrase = ours[list(_COMMANDS).index(PARAPHRASE)]
-    yield Row("a cold paraphrase, as a share of `import torch`", 100 * paraphrase / torch, "%")
-    yield Row("of which loading the parser's graph", 1000 * median_of(runs, _load_parser)[0], "ms")
+    yield Measurement("a cold paraphrase, as a share of `import torch`", 100 * paraphrase / torch, "%")
+    yield Measurement("of which loading the parser's graph", 1000 * median_of(runs, _load_parser)[0], "ms")
     if data is not None and not quick:
         yield from _environment(data)
 
 
-def _environment(project: Path) -> Iterator[Row]:
+def _environment(project: Path) -> Iterator[Measurement]:
     """How many megabytes a fresh environment has after `pip install` of a project, and how many of them are ours."""
     if not (project / "pyproject.toml").is_file():
         raise InputError("this is no project to install", Place(str(project)), "give the folder of the repository")
@@ -51,8 +53,8 @@ def _environment(project: Path) -> Iterator[Row]:
             what = f"pip could not install it ({done.stderr.strip().splitlines()[-1]})"
             raise InputError(what, Place(str(project)), "see that pip reaches its packages")
         total, mine = _megabytes(Path(folder).rglob("*")), _megabytes(Path(folder).rglob("syntagma/**/*"))
-    yield Row("a fresh environment after `pip install .`", total, "MB")
-    yield Row("of which ours, weights included", mine, "MB")
+    yield Measurement("a fresh environment after `pip install .`", total, "MB")
+    yield Measurement("of which ours, weights included", mine, "MB")
 
 
 def _megabytes(paths: Iterable[Path]) -> float:

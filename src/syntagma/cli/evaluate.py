@@ -13,9 +13,9 @@ from syntagma.cli.common import Device, Precision
 
 if TYPE_CHECKING:
     from syntagma.metrics.base import Metric
+    from syntagma.metrics.inputs import Inputs
     from syntagma.metrics.parsing import TreeMaker
-    from syntagma.metrics.reading import Inputs
-    from syntagma.metrics.registry import Options
+    from syntagma.metrics.registry import MetricOptions
 
 Files = list[str] | None
 
@@ -79,10 +79,10 @@ def evaluate(
     from syntagma.errors import ConfigError
     from syntagma.metrics import report
     from syntagma.metrics.bleu import TOKENISERS
-    from syntagma.metrics.each import each_reference
     from syntagma.metrics.evaluation import evaluate as run
-    from syntagma.metrics.reading import Inputs, read_segments
-    from syntagma.metrics.registry import Options
+    from syntagma.metrics.inputs import Inputs, read_segments
+    from syntagma.metrics.per_reference import each_reference
+    from syntagma.metrics.registry import MetricOptions
     from syntagma.runtime.device import check_device
 
     if as_json + markdown + latex > 1:
@@ -100,7 +100,9 @@ def evaluate(
     inputs.check()
     names = [name.strip() for name in metrics.split(",") if name.strip()]
     check_device(device, precision)
-    options = Options(r, tokenize, lowercase, None if depth < 0 else depth, beam, device=device, precision=precision)
+    options = MetricOptions(
+        r, tokenize, lowercase, None if depth < 0 else depth, beam, device=device, precision=precision
+    )
     chosen, maker = _choose(names, inputs, options, parser)
     if not chosen:
         raise ConfigError("no metric can be computed from these files", remedy="give --ref or --src")
@@ -126,7 +128,9 @@ def evaluate(
         report.print_table(scores, comparisons, sys.stdout)
 
 
-def _choose(names: list[str], inputs: Inputs, options: Options, parser: str) -> tuple[list[Metric], TreeMaker | None]:
+def _choose(
+    names: list[str], inputs: Inputs, options: MetricOptions, parser: str
+) -> tuple[list[Metric], TreeMaker | None]:
     """The metrics to compute, and what parses for them if anything must be parsed."""
     from syntagma.errors import SyntagmaError
     from syntagma.metrics.parsing import TreeMaker, describe, load

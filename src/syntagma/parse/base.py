@@ -29,7 +29,7 @@ DEFAULT = "parser-en"
 
 
 @runtime_checkable
-class Parser(Protocol):
+class ParserBackend(Protocol):
     """Words in, trees out."""
 
     @property
@@ -56,7 +56,9 @@ class SentenceError(InputError):
         self.number = number
 
 
-def load_parser(name: str = DEFAULT, threads: int = 1, device: str = "cpu", precision: str | None = None) -> Parser:
+def load_parser(
+    name: str = DEFAULT, threads: int = 1, device: str = "cpu", precision: str | None = None
+) -> ParserBackend:
     """The parser of that name; this file's head lists the names.
 
     `threads` is how many a graph runs on; torch has a setting of its own.  `device` and `precision` are those of

@@ -17,9 +17,8 @@ import numpy.typing as npt
 from syntagma.errors import ConfigError, Place
 from syntagma.parse import chart
 from syntagma.parse.base import SentenceError
-from syntagma.parse.config import read_config
-from syntagma.parse.pieces import Encoded, Pieces
-from syntagma.parse.shape import ModelConfig
+from syntagma.parse.pieces import EncodedSentence, Pieces
+from syntagma.parse.shape import ParserConfig
 from syntagma.process import halving
 from syntagma.runtime.device import find_device, needs_torch
 from syntagma.tree import ROOT, Tree
@@ -41,13 +40,13 @@ class Scored(NamedTuple):
     tags: chart.Ids
 
 
-Scorer = Callable[[Sequence[Encoded]], Scored]
+Scorer = Callable[[Sequence[EncodedSentence]], Scored]
 
 
 class NeuralParser:
     """Parses words with what a network makes of them."""
 
-    def __init__(self, config: ModelConfig, scorer: Scorer, pieces: Pieces) -> None:
+    def __init__(self, config: ParserConfig, scorer: Scorer, pieces: Pieces) -> None:
         self.config = config
         self.scorer = scorer
         self.pieces = pieces
@@ -65,7 +64,7 @@ class NeuralParser:
         folder = Path(folder)
         if not folder.is_dir():
             raise ConfigError("there is no such model folder", Place(str(folder)), "check the name")
-        config = read_config(ModelConfig, folder / "config.json")
+        config = ParserConfig.load(folder / "config.json")
         if not config.graphs or needs_torch(device, precision):
             return _load_with_torch(folder, device, precision)
         from syntagma.parse.onnx import OnnxScorer
@@ -83,7 +82,7 @@ class NeuralParser:
                 trees[number] = tree
         return [tree for tree in trees if tree is not None]
 
-    def _encode(self, words: Sequence[str], number: int) -> Encoded:
+    def _encode(self, words: Sequence[str], number: int) -> EncodedSentence:
         if isinstance(words, str):
             raise TypeError("a sentence is a sequence of words; split the text first")
         if not words:
@@ -95,7 +94,7 @@ class NeuralParser:
             check_word(word)
         return self.pieces.encode(words, self.config.encoder.positions)
 
-    def _parse(self, batch: list[tuple[Encoded, Sequence[str]]]) -> list[Tree]:
+    def _parse(self, batch: list[tuple[EncodedSentence, Sequence[str]]]) -> list[Tree]:
         values, labels, tags = self.scorer([encoded for encoded, _ in batch])
         sentences = [words for _, words in batch]
         lengths = [len(words) for words in sentences]

@@ -143,7 +143,7 @@ class RuntimeBase:
 
     def __init__(self, config: ModelConfig) -> None:
         self.config = config
-        whole = config.whole or config.architecture == "seq2seq"
+        whole = config.seq2seq_objective or config.architecture == "seq2seq"
         self.capabilities = Capabilities(config.guided, scores_texts=whole, controls_template=config.guided)
 
     @property

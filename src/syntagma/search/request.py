@@ -15,7 +15,7 @@ words in `required`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -31,6 +31,7 @@ from syntagma.search.constraints.template import Matcher
 from syntagma.search.hypothesis import Hypothesis, IdTuple, Infill
 from syntagma.search.options import SearchOptions
 from syntagma.search.required import RequiredWords
+from syntagma.search.selection import best_of_each
 from syntagma.search.task import InfillTask
 
 SAID_BACK = "this is the source again: nothing else that was found is as good"
@@ -97,6 +98,8 @@ class SearchRequest:
         """Whether a context was left behind because it has more tokens than the model has positions."""
         self.encoded: Any = None
         """The runtime's handle of the source, while the request is running."""
+        self.said_back = False
+        """Whether the source is said back although the search has not found it."""
         self.note = ""
         """What the user should know of the outputs."""
         self._labels = frozenset(config.labels)
@@ -246,7 +249,7 @@ class SearchRequest:
         self.constraints: tuple[Constraint, ...] = (*self.fixed_constraints, *([now] if now.any else []))
         """All that infills are searched under now."""
         lexical = None if self.required.first_pass else self.lexical
-        self.competition = Competition(self.options, self.constraints, lexical)
+        self.competition = Competition(self.options, self.constraints, lexical, self._labels)
         self.bounds.forget()
 
     def continue_from(self, beam: Sequence[Hypothesis], lexical: LexicalConstraint) -> None:
@@ -281,6 +284,25 @@ class SearchRequest:
                 self.beam = [self._last_copy]
             self.note = SAID_BACK
         self.beam = self.required.settle(self.beam, self.options.beam)
+
+    def order(self, ranks: Mapping[Hypothesis, float]) -> None:
+        """Put the finished texts in the order of their ranks, or leave them in that of their scores."""
+        if ranks:
+            self.rank_scores = dict(ranks)
+            self.beam = sorted(self.beam, key=lambda hypothesis: -ranks[hypothesis])
+            if self.floating:
+                free = self.required.free_beam
+                self.required.free_beam = sorted(free, key=lambda hypothesis: -ranks[hypothesis])
+        if self.options.num_structures:
+            self.beam = best_of_each(self.beam, self._labels)
+
+    def leave_out(self, faithful: list[Hypothesis]) -> None:
+        """Keep only those finished texts; where there are none say the source back, unless copies are forbidden."""
+        if not faithful and self.options.forbid_copy and not self.options.copy_fallback:
+            faithful = self.beam[:1]
+        if not faithful:
+            self.said_back, self.note = True, SAID_BACK
+        self.beam = faithful
 
     # -- work
 

@@ -18,10 +18,11 @@ from torch import Tensor
 from syntagma.errors import SyntagmaError
 from syntagma.network.batch import Batch
 from syntagma.network.interface import Learns
+from syntagma.stopwatch import OTHER, Stopwatch
 from syntagma.train.config import TrainConfig
 from syntagma.train.data import Levels, Position, share
 from syntagma.train.engine import Engine
-from syntagma.train.profile import OPTIMISER, OTHER, OUTPUT, SOURCE, Silent, Stopwatch
+from syntagma.train.profile import OPTIMISER, OUTPUT, SOURCE
 
 LEAST_SCALE = 2.0**-14
 """If gradients overflow even at this loss scale, it is not for fp16's range."""
@@ -46,7 +47,7 @@ class Loaded(NamedTuple):
     counts: bool
 
 
-class Step(NamedTuple):
+class TrainStep(NamedTuple):
     """What a step found, summed over all processes, and what the first process and the signals said."""
 
     total: float
@@ -80,7 +81,7 @@ class Stepper:
         self.weights = dict(network.named_parameters())
         self.optimizer = make_optimizer(config, network)
         self.scaler = make_scaler(config, engine)
-        self.watch: Stopwatch | Silent = Silent()
+        self.watch = Stopwatch()
 
     def load(self, taken: Taken) -> Loaded:
         """Collate this process's share of a batch and bring it to the device."""
@@ -88,7 +89,9 @@ class Stepper:
         batch = self.data.batch(mine, self.levels, taken.position.epoch)
         return Loaded(taken, batch.to(self.engine.device), counts)
 
-    def step(self, number: int, batches: Sequence[Loaded], rate: float, planned: int = 0, stop: bool = False) -> Step:
+    def step(
+        self, number: int, batches: Sequence[Loaded], rate: float, planned: int = 0, stop: bool = False
+    ) -> TrainStep:
         """Take the step that follows `number` others; `planned` and `stop` are passed on to all processes.
 
         In fp16 a step whose gradients overflow is skipped, and the next one has a smaller loss scale.
@@ -98,7 +101,7 @@ class Stepper:
             sums[:4] += self._backward(number, at, loaded, last=at + 1 == len(batches))
         self.watch.switch(OPTIMISER)
         sums[4], sums[5] = planned, stop
-        total, nll, correct, tokens, *said = self.engine.sum(sums).tolist()
+        total, nll, correct, tokens, *said = self.engine.all_reduce(sums).tolist()
         self.scaler.unscale_(self.optimizer)
         gradients = [weight.grad for weight in self.weights.values() if weight.grad is not None]
         norm = float(torch.nn.utils.get_total_norm(gradients)) * self.engine.world / max(tokens, 1.0)
@@ -107,14 +110,15 @@ class Stepper:
             raise _diverged(total, number, [loaded.taken for loaded in batches])
         clip = self.config.clip
         factor = min(1.0, clip / (norm + 1e-6)) if clip else 1.0
-        torch._foreach_mul_(gradients, factor * self.engine.world / max(tokens, 1.0))
+        for gradient in gradients:
+            gradient.mul_(factor * self.engine.world / max(tokens, 1.0))
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         self.scaler.step(self.optimizer)
         self.scaler.update()
         self.optimizer.zero_grad(set_to_none=True)
         self.watch.switch(OTHER)
-        return Step(total, nll, correct, tokens, norm, int(said[0]), bool(said[1]))
+        return TrainStep(total, nll, correct, tokens, norm, int(said[0]), bool(said[1]))
 
     def _backward(self, number: int, at: int, loaded: Loaded, last: bool) -> Tensor:
         """Gradients of a batch; its sums [total, nll, correct, tokens]."""
