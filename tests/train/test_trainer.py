@@ -84,8 +84,9 @@ def test_steps_are_the_same_however_batches_are_divided(corpus: Corpus, configur
     together = make_trainer(configure(dropout=0.0), corpus, Engine(configure()), tmp_path, quiet=True)
     apart = make_trainer(configure(dropout=0.0, accumulate=2), corpus, Engine(configure()), tmp_path, quiet=True)
     batches = next(apart.upcoming())
-    numbers = [number for taken in batches for number in taken.numbers]
-    one = together.stepper.step(0, [batches[0]._replace(numbers=numbers)], 0.01)
+    numbers = [number for loaded in batches for number in loaded.taken.numbers]
+    whole = together.stepper.load(batches[0].taken._replace(numbers=numbers))
+    one = together.stepper.step(0, [whole], 0.01)
     two = apart.stepper.step(0, batches, 0.01)
     assert one.tokens == two.tokens
     assert one == pytest.approx(two, rel=1e-5)
