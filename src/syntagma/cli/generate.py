@@ -147,10 +147,10 @@ def generate(
     if explain is not None:
         options["split"] = False
     from syntagma.search import Generator
-    from syntagma.search.generator import BATCH
+    from syntagma.search.generator import AUTO
     from syntagma.stopwatch import Stopwatch
 
-    batch = BATCH if batch_size == "auto" else _count(batch_size)
+    batch = AUTO if batch_size == "auto" else _count(batch_size)
     generator = Generator.from_pretrained(model, device=device, precision=precision, threads=threads)
     if base is not None:
         generator.defaults = base

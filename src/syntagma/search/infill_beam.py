@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from syntagma.runtime.base import IMPOSSIBLE
 from syntagma.search.constraints.base import Allowed
 from syntagma.search.constraints.grammar import END, InfillGrammar
 from syntagma.search.constraints.lexical import LexicalConstraint, bank
@@ -172,3 +173,15 @@ class InfillBeam:
         starts = before.part_starts
         shares = tuple(end - start for start, end in zip(starts, (*starts[1:], total), strict=False))
         return Infill(before.tokens, total, score, shares)
+
+
+def continuations(
+    partials: Sequence[PartialInfill], tokens: list[list[int]], scores: list[list[float]], first: int
+) -> list[tuple[float, int, int]]:
+    """All ways on from partial infills whose rows begin at `first`: the values of `Continuation`s."""
+    return [
+        (-(partial.score + score), number, token)
+        for number, partial in enumerate(partials)
+        for token, score in zip(tokens[first + number], scores[first + number], strict=True)
+        if score != IMPOSSIBLE
+    ]

@@ -11,7 +11,7 @@ from typing import Any
 from syntagma.errors import SyntagmaError
 from syntagma.executors import run, session
 from syntagma.runtime.device import on_gpu
-from syntagma.search.generator import BATCH, Generator
+from syntagma.search.generator import AUTO, Generator
 from syntagma.search.result import Output
 from syntagma.search.steered import Text
 
@@ -30,7 +30,7 @@ class SearchWork:
     """Of `SearchOptions`."""
     steering: dict[str, Any] = field(default_factory=dict)
     """The arguments of `Generator.steering`."""
-    batch: int = BATCH
+    batch: int = AUTO
     nbest: int = 1
     device: str = "auto"
     precision: str | None = None

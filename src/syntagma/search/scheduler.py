@@ -21,10 +21,10 @@ from syntagma.errors import SyntagmaError, is_out_of_memory
 from syntagma.network.contexts import check_lengths
 from syntagma.runtime.base import IMPOSSIBLE, NO_WORDS, Draw, IdArray, Mask, Runtime, Step, WordSet
 from syntagma.search.constraints.grammar import LABELS, WORDS, InfillGrammar
-from syntagma.search.infill_beam import InfillBeam
+from syntagma.search.infill_beam import InfillBeam, continuations
 from syntagma.search.request import SearchRequest
 from syntagma.search.rerank import rerank
-from syntagma.search.task import Continuation, InfillTask, PartialInfill
+from syntagma.search.task import Continuation, InfillTask
 from syntagma.stopwatch import Stopwatch
 
 _TASKS_ABREAST = 128
@@ -338,7 +338,7 @@ class Scheduler:
         for beam in beams:
             if fed is not None:
                 beam.partials = [partial._replace(score=fed[first]) for partial in beam.partials]
-            ways = _continuations(beam.partials, tokens, scores, first)
+            ways = continuations(beam.partials, tokens, scores, first)
             if extra:
                 known = {(number, token) for _, number, token in ways}
                 for number, partial in enumerate(beam.partials):
@@ -379,18 +379,6 @@ class _Batch:
         for beam in other.beams:
             beam.partials = [partial._replace(row=partial.row + before) for partial in beam.partials]
         self.beams += other.beams
-
-
-def _continuations(
-    partials: Sequence[PartialInfill], tokens: list[list[int]], scores: list[list[float]], first: int
-) -> list[tuple[float, int, int]]:
-    """All ways on from partial infills whose rows begin at `first`: the values of `Continuation`s."""
-    return [
-        (-(partial.score + score), number, token)
-        for number, partial in enumerate(partials)
-        for token, score in zip(tokens[first + number], scores[first + number], strict=True)
-        if score != IMPOSSIBLE
-    ]
 
 
 def _uniforms(beams: Sequence[InfillBeam]) -> Any:

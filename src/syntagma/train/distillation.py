@@ -25,7 +25,7 @@ from syntagma.hub import WEIGHTS, find_folder, hash_file
 from syntagma.metrics.base import Segment
 from syntagma.metrics.lexical import ChrF
 from syntagma.search import Generator
-from syntagma.search.generator import BATCH
+from syntagma.search.generator import AUTO
 from syntagma.search.parallel import Found, SearchWork, parallel, processes_for
 
 PAIRS = "pairs"
@@ -55,7 +55,7 @@ class Teacher:
         given = {key: value for key, value in (("beam", beam), ("score", score)) if value is not None}
         generator = Generator.from_pretrained(name, device=device, precision=precision)
         generator.defaults = generator.defaults.changed(given)
-        return Teacher(SearchWork(name, given, batch=batch or BATCH, device=device, precision=precision), generator)
+        return Teacher(SearchWork(name, given, batch=batch or AUTO, device=device, precision=precision), generator)
 
     def write(self, sources: Iterable[str], workers: int) -> Iterator[Found]:
         """Write an output for each source, in their order."""
