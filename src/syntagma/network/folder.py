@@ -16,6 +16,7 @@ from syntagma.aliases import renamed
 from syntagma.errors import Place, SyntagmaError
 from syntagma.hub import find_folder
 from syntagma.network.config import ModelConfig
+from syntagma.network.purpose import Purpose
 from syntagma.settings import read_mapping
 from syntagma.text.lexicon import Lexicon
 from syntagma.text.vocabulary import Vocabulary, load_vocabulary
@@ -60,6 +61,11 @@ class ModelFolder:
     def about(self) -> dict[str, Any]:
         """How to search it, what it was trained on."""
         return dict(self.values.get("about", {}))
+
+    @property
+    def purpose(self) -> Purpose:
+        """Its task and its languages."""
+        return Purpose.of(self.about, self.path.resolve().name)
 
     @property
     def is_native(self) -> bool:

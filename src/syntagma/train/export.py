@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,16 @@ from torch import Tensor
 from syntagma import __version__
 from syntagma.corpus.store import Corpus
 from syntagma.network.network import Network
+from syntagma.network.purpose import Purpose
 from syntagma.network.storage import save_pretrained
 from syntagma.runs.checkpoint import CheckpointError, disk_errors
 from syntagma.runs.log import duration
 from syntagma.train.average import average
 from syntagma.train.trainer import Trainer
 from syntagma.train.validate import Validation, validate
+
+_GUESSED_PAIRS = 200
+"""Pairs by which a model's languages are guessed."""
 
 _CARD = """# {name}
 
@@ -65,6 +70,7 @@ def export(trainer: Trainer, corpus: Corpus, command: str) -> Exported:
     chosen = _choose(trainer)
     if trainer.main:
         about = {
+            **_purpose(corpus, trainer.config.dev_split).to_dict(),
             "data": corpus.folder.name,
             "steps": list(chosen.steps),
             "figures": chosen.validation.figures,
@@ -74,6 +80,12 @@ def export(trainer: Trainer, corpus: Corpus, command: str) -> Exported:
         with disk_errors(trainer.out):
             _save(trainer, card, about)
     return chosen
+
+
+def _purpose(corpus: Corpus, split: str) -> Purpose:
+    """What the model is for, by the languages of a few pairs."""
+    pairs = list(islice(corpus.split(split), _GUESSED_PAIRS))
+    return Purpose.guess([pair.source for pair in pairs], [pair.target for pair in pairs])
 
 
 def _save(trainer: Trainer, card: str, about: dict[str, Any]) -> None:
