@@ -13,6 +13,7 @@ from safetensors.torch import load_file
 from syntagma.bench.train import run as bench
 from syntagma.corpus import Corpus
 from syntagma.errors import ConfigError, MissingExtra
+from syntagma.files import locked
 from syntagma.network.network import Loss, Network
 from syntagma.network.purpose import Purpose
 from syntagma.network.storage import from_pretrained
@@ -163,11 +164,10 @@ def test_folders_that_are_refused(configure: Configure, corpus: Corpus, tmp_path
     (tmp_path / "run" / "config.json").unlink()
     with pytest.raises(ConfigError, match="the corpus is not the one that this run was begun with; give the corpus as"):
         train(configure(steps=2, data=str(other.folder)), tmp_path / "run")
-    fcntl = pytest.importorskip("fcntl")
-    with open(tmp_path / "run" / ".lock", "w") as stream:
-        fcntl.flock(stream, fcntl.LOCK_EX)
-        with pytest.raises(ConfigError, match="another run is at work in this folder; wait for it or stop it"):
-            train(configure(steps=2), tmp_path / "run")
+    pytest.importorskip("fcntl")
+    busy = "another run is at work in this folder; wait for it or stop it"
+    with locked(tmp_path / "run"), pytest.raises(ConfigError, match=busy):
+        train(configure(steps=2), tmp_path / "run")
 
 
 def test_one_process_needs_no_fabric(configure: Configure, monkeypatch: pytest.MonkeyPatch) -> None:
