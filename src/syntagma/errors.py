@@ -114,7 +114,7 @@ def explain(error: BaseException) -> SyntagmaError | None:
             return InputError(what, remedy="give it as UTF-8, or in a file")
         what = f"the output takes {error.encoding} only, and {character!r} is not in it"
         return InputError(what, remedy="set PYTHONIOENCODING=utf-8")
-    if isinstance(error, MemoryError) or _is_allocation(error):
+    if is_out_of_memory(error):
         return SyntagmaError(
             "there is not enough memory", remedy="give shorter texts, a smaller batch or fewer workers"
         )
@@ -128,9 +128,17 @@ def explain(error: BaseException) -> SyntagmaError | None:
     return InputError(what, place, "make room and give the same command again" if full else "check the path")
 
 
-def _is_allocation(error: BaseException) -> bool:
-    """Whether torch or safetensors says that memory has run out, for which they have no error of their own."""
-    return isinstance(error, RuntimeError) and "can't allocate memory" in str(error)
+_ALLOCATION = ("can't allocate memory", "out of memory", "failed to allocate memory", "bad allocation", "bad_alloc")
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether memory has run out, be it a device's; torch and ONNX Runtime say so in words only.
+
+    >>> is_out_of_memory(RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB")), is_out_of_memory(KeyError(1))
+    (True, False)
+    """
+    told = str(error).lower() if isinstance(error, Exception) and not isinstance(error, OSError | SyntagmaError) else ""
+    return isinstance(error, MemoryError) or any(phrase in told for phrase in _ALLOCATION)
 
 
 def _text(name: object) -> str:

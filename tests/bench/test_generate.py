@@ -26,6 +26,14 @@ def test_every_engine_has_its_rows(tmp_path: Path) -> None:
     peers = {"guided int8", "our seq2seq", "Hugging Face", "CTranslate2 float32", "CTranslate2 int8"}
     assert {row.peer for row in rows} == peers
     assert all(row.ours > 0 for row in rows)
+    ratios = [row for row in rows if row.what.startswith("ratio: ")]
+    assert [row.peer for row in ratios] == [
+        p for p in ("Hugging Face", "CTranslate2 int8", "our seq2seq") for _ in "12"
+    ]
+    for row, name in zip(ratios, ["guided", "guided int8"] * 3, strict=True):
+        assert row.what.startswith(f"ratio: {name}, beam 5, batch 32, best layout of each (3 sentences, median of 1, ")
+        assert row.what.endswith("search score=mean max_depth=4 max_tokens=10)")
+        assert row.ratio == pytest.approx(row.ours / (row.peers or 0))
     layouts = ("generate, beam 5, batch 32, 2 threads", "generate, beam 5, batch 32, 2 processes")
     for what in (*layouts, *(f"{layout}: tokens an output" for layout in layouts)):
         assert len([row for row in rows if row.what == what]) == 5

@@ -12,6 +12,7 @@ from syntagma.errors import ConfigError, SyntagmaError
 from syntagma.network.storage import save_pretrained
 from syntagma.search import SearchOptions, Steering
 from syntagma.search.options import named
+from syntagma.search.outcome import check_found
 from syntagma.search.request import TooMuchWork
 from syntagma.text import Subwords, split
 
@@ -41,7 +42,7 @@ def test_a_requests_work_is_bounded() -> None:
     assert scheduler.row_steps <= 6 * 2 + 4
     assert scheduler.running == 0
     with pytest.raises(TooMuchWork, match="took more than 12 steps; shorten the text"):
-        generator.check_found(done)
+        check_found(done)
     assert all(isinstance(one, list | SyntagmaError) for one in (bad, last))
 
 
@@ -74,7 +75,7 @@ def test_options_on_the_command_line(syntagma: Run, tmp_path: Path) -> None:
 
 def test_the_search_needs_no_torch() -> None:
     """Importing it, and all that it is made of, loads no torch."""
-    modules = "syntagma.search, syntagma.search.explain, syntagma.search.parallel, syntagma.search.loading"
+    modules = "syntagma.search, syntagma.search.explain, syntagma.search.parallel, syntagma.runtime.device"
     program = (
         f"import sys, {modules}; sys.exit(any(name in sys.modules for name in ('torch', 'transformers', 'pyarrow')))"
     )

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import threading
+from contextlib import closing
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +16,7 @@ from syntagma.network.config import ModelConfig
 from syntagma.network.network import Network
 from syntagma.network.storage import from_pretrained
 from syntagma.train import TrainConfig, train
-from syntagma.train.data import Data, DataError, Levels, Position, keep_levels, walk
+from syntagma.train.data import Data, DataError, Levels, Position, ahead, keep_levels, walk
 from syntagma.train.material import gather
 from train.toy import make_corpus
 
@@ -193,3 +196,24 @@ def test_another_tokenizer_or_label_set(corpus: Corpus, tmp_path: Path) -> None:
         train(TrainConfig.from_dict(start | {"data": str(fewer.folder)}), tmp_path / "fourth", quiet=True)
     with pytest.raises(ConfigError, match="the settings make another network than the model"):
         train(TrainConfig.from_dict(start | {"width": 64}), tmp_path / "fifth", quiet=True)
+
+
+def test_what_is_made_ahead_comes_in_order_and_raises_in_its_turn() -> None:
+    made: list[int] = []
+
+    def make(number: int) -> int:
+        made.append(number)
+        if number == 4:
+            raise DataError("example 4 is damaged")
+        return number * number
+
+    with closing(ahead(make, count(), depth=2)) as squares:
+        assert [next(squares) for _ in range(4)] == [0, 1, 4, 9]
+        assert max(made) <= 3 + 2
+        with pytest.raises(DataError, match="example 4 is damaged"):
+            next(squares)
+    before = threading.active_count()
+    with closing(ahead(make, count(10))) as squares:
+        next(squares)
+        assert threading.active_count() == before + 1
+    assert threading.active_count() == before

@@ -39,7 +39,8 @@ def bench(
     data: Annotated[
         Path | None,
         typer.Option(
-            help="Real data instead of made-up: core: trees; parse, serve: sentences; metrics: pairs; generate: models."
+            help="Real data instead of made-up: core: trees; parse, serve: sentences; metrics: pairs; "
+            "generate: models; start: this project, whose environment is measured."
         ),
     ] = None,
     quick: Annotated[bool, typer.Option(help="Leave out what takes minutes.")] = False,
@@ -50,7 +51,7 @@ def bench(
         list[str] | None,
         typer.Option(help="generate: BEAMxBATCH, such as 5x32, instead of 1 and 5 by 1 and 32; repeat it."),
     ] = None,
-    runs: Annotated[int, typer.Option(min=1, help="generate: the best of so many runs counts.")] = 2,
+    runs: Annotated[int, typer.Option(min=1, help="generate: the median of so many runs counts.")] = 3,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a row.")] = False,
 ) -> None:
     """Measure speed side by side with peers, all in one run; run it while nothing else is running."""

@@ -78,6 +78,18 @@ def bars(names: Mapping[str, str]) -> Iterator[Watch]:
         yield watch
 
 
+Device = Annotated[
+    str, typer.Option("--device", help="auto, cpu, cuda, cuda:1 or mps; auto is a GPU where there is one.")
+]
+Precision = Annotated[
+    str | None,
+    typer.Option(
+        "--precision",
+        help="Compute with torch in fp32, bf16 or fp16.",
+        show_default="as stored on the CPU, fp32 elsewhere",
+    ),
+]
+
 AsJson = Annotated[bool, typer.Option("--json", help="Say on standard output what was made, as one JSON object.")]
 
 

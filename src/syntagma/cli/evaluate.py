@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from syntagma.cli.common import option
+from syntagma.cli.common import Device, Precision, option
 from syntagma.cli.settings import settings_command, settings_option
 from syntagma.settings import Settings, setting
 
@@ -80,6 +80,8 @@ def evaluate(
         str | None, option(_TREES, "Trees that generation induced, scored against parses.")
     ] = None,
     templates: Annotated[str | None, option(_TREES, "Templates, one a line, that induced trees should match.")] = None,
+    device: Device = "auto",
+    precision: Precision = None,
     segments: Annotated[Path | None, option(_OUTPUT, "Where each segment's scores go: .tsv or .jsonl.")] = None,
     as_json: Annotated[bool, option(_OUTPUT, "One JSON object.", "--json")] = False,
     markdown: Annotated[bool, option(_OUTPUT, "A Markdown table.", "--markdown")] = False,
@@ -98,6 +100,7 @@ def evaluate(
     from syntagma.metrics.inputs import Inputs, read_segments
     from syntagma.metrics.per_reference import each_reference
     from syntagma.metrics.registry import MetricOptions
+    from syntagma.runtime.device import check_device
 
     chosen = EvaluateSettings.from_dict(EvaluateSettings.read_arguments(given or []))
     if as_json + markdown + latex > 1:
@@ -112,8 +115,11 @@ def evaluate(
     )  # fmt: skip
     inputs.check()
     names = [name.strip() for name in metrics.split(",") if name.strip()]
+    check_device(device, precision)
     depth = None if chosen.depth < 0 else chosen.depth
-    options = MetricOptions(chosen.r, chosen.tokenize, chosen.lowercase, depth, chosen.beam)
+    options = MetricOptions(
+        chosen.r, chosen.tokenize, chosen.lowercase, depth, chosen.beam, device=device, precision=precision
+    )
     computed, maker = _choose(names, inputs, options, parser)
     if not computed:
         raise ConfigError("no metric can be computed from these files", remedy="give --ref or --src")
@@ -152,7 +158,7 @@ def _choose(
     maker = None
     if missing and parser != "none":
         try:
-            backend = load(parser)
+            backend = load(parser, options.device, options.precision)
             maker = TreeMaker(backend, missing)
             made = f"parsed by {describe(backend, parser)}"
             options = replace(options, trees=made, beam_trees=made)

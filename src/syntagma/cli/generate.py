@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from syntagma.cli.common import option
+from syntagma.cli.common import Device, Precision, option
 from syntagma.cli.settings import settings_command, settings_option
 
 if TYPE_CHECKING:
@@ -119,10 +119,8 @@ def generate(
     ] = False,
     batch_size: Annotated[str, option(_MACHINE, "Texts searched at once, or auto.")] = "auto",
     profile: Annotated[bool, option(_MACHINE, "Say on stderr where the time went.", "--profile")] = False,
-    device: Annotated[
-        str | None, option(_MACHINE, "auto, cpu, cuda, cuda:1 or mps.", show_default="where the model is loaded")
-    ] = None,
-    precision: Annotated[str | None, option(_MACHINE, "fp32, bf16 or fp16.", show_default="fp32")] = None,
+    device: Device = "auto",
+    precision: Precision = None,
     executor: Annotated[str, option(_MACHINE, "local, or ray (extra: ray).")] = "local",
     workers: Annotated[
         int | None,
@@ -149,10 +147,10 @@ def generate(
     if explain is not None:
         options["split"] = False
     from syntagma.search import Generator
-    from syntagma.search.generator import BATCH
+    from syntagma.search.generator import AUTO
     from syntagma.stopwatch import Stopwatch
 
-    batch = BATCH if batch_size == "auto" else _count(batch_size)
+    batch = AUTO if batch_size == "auto" else _count(batch_size)
     generator = Generator.from_pretrained(model, device=device, precision=precision, threads=threads)
     if base is not None:
         generator.defaults = base
@@ -169,7 +167,7 @@ def generate(
     printer = _Printer(nbest, trace, as_json)
     if workers is None:
         alone = profile or executor != "local" or threads is not None or texts or not Path(source).is_file()
-        workers, lines = (1, lines) if alone else _workers(lines)
+        workers, lines = (1, lines) if alone else _workers(lines, device)
     run = {
         "model": _fingerprint(model), "search": chosen.to_dict(), "steering": asked, "nbest": nbest,
         "trace": trace, "json": as_json,
@@ -210,8 +208,8 @@ def generate(
             elif found and found[0].note:
                 print(f"syntagma: line {number}: {found[0].note}", file=sys.stderr)
     if profile:
-        for part, share in watch.shares().items():
-            print(f"syntagma: {part}: {100 * share:.1f}%", file=sys.stderr)
+        for line in watch.report(getattr(generator.runtime, "seconds", None)).splitlines():
+            print(f"syntagma: {line}", file=sys.stderr)
     if failed:
         raise typer.Exit(1)
 
@@ -284,14 +282,14 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def _workers(lines: Iterator[Text]) -> tuple[int, Iterator[Text]]:
+def _workers(lines: Iterator[Text], device: str) -> tuple[int, Iterator[Text]]:
     """As many processes as pay off for a file, and its lines, of which no more is read than it takes to know."""
     import os
 
     from syntagma.search.parallel import CHUNK, processes_for
 
     head = list(islice(lines, 2 * CHUNK * (os.cpu_count() or 1)))
-    return processes_for(len(head)), chain(head, lines)
+    return processes_for(len(head), device), chain(head, lines)
 
 
 def _fingerprint(model: str) -> str:

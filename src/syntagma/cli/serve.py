@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from syntagma.cli.common import Device, Precision
+
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this file to `app`."""
@@ -59,6 +61,8 @@ def serve(
     threads: Annotated[
         int | None, typer.Option(min=1, help="CPU threads of a model.", show_default="one for small models")
     ] = None,
+    device: Device = "auto",
+    precision: Precision = None,
 ) -> None:
     """Serve models over HTTP, with a page to watch sentences grow and to change them.
 
@@ -92,6 +96,8 @@ def serve(
             drain=drain,
             log_level=log_level,
             threads=threads,
+            device=device,
+            precision=precision,
         )
     )
 

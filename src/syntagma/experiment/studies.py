@@ -18,10 +18,10 @@ from syntagma.metrics.evaluation import evaluate
 from syntagma.metrics.parsing import TreeMaker, describe, load
 from syntagma.metrics.registry import MetricOptions, select
 from syntagma.search import Generator
-from syntagma.search.generator import Steering
 from syntagma.search.options import SearchOptions
 from syntagma.search.request import SearchRequest
 from syntagma.search.result import Output
+from syntagma.search.steering import Steering
 from syntagma.template import Template, TemplateError
 from syntagma.text import split
 from syntagma.tree import Tree

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from syntagma.network.config import ModelConfig
-from syntagma.network.contexts import AnnotatedContext
+from syntagma.network.contexts import AnnotatedContext, check_lengths
 
 Ids = Sequence[int]
 IdArray = npt.NDArray[np.int64]
@@ -136,6 +136,26 @@ class Runtime(Protocol):
 
     def join(self, states: Sequence[Any]) -> State:
         """The rows of all states, one after the other."""
+
+
+class RuntimeBase:
+    """What runtimes of our models have in common."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        self.config = config
+        whole = config.seq2seq_objective or config.architecture == "seq2seq"
+        self.capabilities = Capabilities(config.guided, scores_texts=whole, controls_template=config.guided)
+
+    @property
+    def seconds(self) -> float | None:
+        """How long the network itself has computed so far, where that can be told apart."""
+        return None
+
+    def _with_end(self, sources: Sequence[Ids]) -> list[list[int]]:
+        """What is read of each source; `TooLong` where one has no positions."""
+        rows = [[*source, self.config.end] for source in sources]
+        check_lengths(self.config, source=max(map(len, rows), default=0))
+        return rows
 
 
 def score_texts(runtime: Runtime, pairs: Sequence[tuple[Ids, Ids]]) -> list[float]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from syntagma.network.config import ModelConfig
 from syntagma.network.contexts import AnnotatedContext, check_lengths
-from syntagma.runtime.base import BoolArray, Capabilities, Draw, IdArray, Ids, Mask, ScoreArray, Step
+from syntagma.runtime.base import BoolArray, Draw, IdArray, Ids, Mask, RuntimeBase, ScoreArray, Step
 from syntagma.runtime.candidates import Selector
 from syntagma.runtime.positions import position_table
 from syntagma.runtime.session import Graphs, Value
@@ -54,26 +54,27 @@ class OnnxState:
         )
 
 
-class OnnxRuntime:
+class OnnxRuntime(RuntimeBase):
     """A network in the graphs of a model folder; `checksums` are those of its graphs by name."""
 
     def __init__(self, folder: Path, config: ModelConfig, checksums: Mapping[str, str], threads: int = 1) -> None:
-        self.config = config
-        whole = config.seq2seq_objective or config.architecture == "seq2seq"
-        self.capabilities = Capabilities(config.guided, scores_texts=whole, controls_template=config.guided)
+        super().__init__(config)
         self._graphs = Graphs(folder, checksums, threads)
         self._selector = Selector(config)
         table = position_table(config)
         self._constants = {} if table is None else {"positions": self._graphs.value(table)}
         self._caches = [f"{kind}{n}" for n in range(config.decoder_layers) for kind in ("keys", "values")]
 
+    @property
+    def seconds(self) -> float:
+        """How long its graphs have run."""
+        return self._graphs.seconds
+
     # -- sources and contexts
 
     def encode(self, sources: Sequence[Ids]) -> list[EncodedSource]:
         """Each source, given without its end, encoded once."""
-        rows = [np.array([*source, self.config.end], np.int64) for source in sources]
-        for row in rows:
-            check_lengths(self.config, source=len(row))
+        rows = [np.array(row, np.int64) for row in self._with_end(sources)]
         if self.config.architecture == "concat":  # which reads each source with its context, when that is known
             return [EncodedSource(row, {}) for row in rows]
         return self._encode(rows)

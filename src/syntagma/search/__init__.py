@@ -4,10 +4,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from syntagma.search.generator import Generator, Steering
+    from syntagma.search.generator import Generator
     from syntagma.search.options import SearchOptions
     from syntagma.search.result import Output, TraceLevel
     from syntagma.search.steered import SteeredText
+    from syntagma.search.steering import Steering
 
 __all__ = ["Generator", "Output", "SearchOptions", "SteeredText", "Steering", "TraceLevel"]
 
@@ -16,7 +17,7 @@ _HOMES = {
     "Output": "result",
     "SearchOptions": "options",
     "SteeredText": "steered",
-    "Steering": "generator",
+    "Steering": "steering",
     "TraceLevel": "result",
 }
 

@@ -43,13 +43,13 @@ class Document:
         """Once all searches are over: leave a required word to the segment where it costs least."""
         if not self.floating:
             return
-        found = [request for request in self.floating if any(map(request.holds_required, request.beam))]
+        found = [request for request in self.floating if any(map(request.required.held_by, request.beam))]
         if not found:
             return
         cheapest = min(found, key=_cost)
         for request in self.floating:
-            if request is not cheapest and request.free_beam:
-                request.beam = request.free_beam
+            if request is not cheapest and request.required.free_beam:
+                request.beam = request.required.free_beam
 
     def combine(self, outputs: Sequence[list[Output]]) -> list[Output]:
         """Combine hypotheses of segments into hypotheses for the text, best first, as many as the beam has places."""
@@ -71,7 +71,7 @@ def _cost(request: SearchRequest) -> float:
     def best(beam: Sequence[Hypothesis]) -> float:
         return max((one.log_probability / max(1, len(one.ids)) for one in beam), default=float("-inf"))
 
-    return best(request.free_beam or request.beam) - best(list(filter(request.holds_required, request.beam)))
+    return best(request.required.free_beam or request.beam) - best(list(filter(request.required.held_by, request.beam)))
 
 
 def segments(text: str) -> list[str]:

@@ -15,12 +15,14 @@ from typing import Any
 
 from syntagma.errors import ConfigError
 from syntagma.levels import TOP, show
-from syntagma.search.generator import Generator, Steering
+from syntagma.search.competition import OUTSCORED
+from syntagma.search.generator import Generator
 from syntagma.search.growth import BeamEntry, PartEntry, parts_of
 from syntagma.search.hypothesis import Hypothesis
 from syntagma.search.options import SearchOptions
-from syntagma.search.request import OUTSCORED, SearchRequest
+from syntagma.search.request import SearchRequest
 from syntagma.search.result import Output
+from syntagma.search.steering import Steering
 from syntagma.tree import Tree
 from syntagma.tree import svg as tree_svg
 from syntagma.tree.draw import display_width

@@ -24,11 +24,13 @@ from syntagma.network.contexts import AnnotatedContext
 from syntagma.search.constraints.lexical import LexicalConstraint
 from syntagma.search.hypothesis import Hypothesis
 from syntagma.search.options import SearchOptions
+from syntagma.search.outcome import check_found
 from syntagma.search.request import SearchRequest
 from syntagma.search.result import Output, TraceLevel, read_out, read_trace
 
 if TYPE_CHECKING:
-    from syntagma.search.generator import Generator, Steering
+    from syntagma.search.generator import Generator
+    from syntagma.search.steering import Steering
     from syntagma.text.vocabulary import Vocabulary
 
 
@@ -196,7 +198,7 @@ class Growth:
         request = self.generator.request(0, self.text, self.steering, self.options)
         go_on(request, self._now.beam, self._now.lexical, levels)
         (done,) = self.generator.scheduler().run([request])
-        self.generator.check_found(done)
+        check_found(done)
         self._move(_Moment(tuple(done.beam), tuple(done.dropped), done.lexical))
 
     def _at(self, index: int) -> Hypothesis:

@@ -75,7 +75,7 @@ def rerank(requests: Sequence[SearchRequest], runtime: Runtime) -> None:
 
 def _ranked(request: SearchRequest) -> list[Hypothesis]:
     """The finished hypotheses of a request that are to be ordered."""
-    return [*request.beam, *(request.free_beam if request.floating else ())]
+    return [*request.beam, *(request.required.free_beam if request.floating else ())]
 
 
 def _applies(request: SearchRequest) -> bool:

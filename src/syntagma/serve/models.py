@@ -78,7 +78,13 @@ class Served:
 
 
 def load_models(
-    names: Sequence[str], *, batch: int = 32, queue: int = 128, threads: int | None = None
+    names: Sequence[str],
+    *,
+    batch: int = 32,
+    queue: int = 128,
+    threads: int | None = None,
+    device: str = "auto",
+    precision: str | None = None,
 ) -> dict[str, Served]:
     """The models of those names or folders, by default all bundled guided ones, each under its folder's name."""
     chosen = list(names) or bundled_guided()
@@ -90,7 +96,7 @@ def load_models(
         known = folder.resolve().name if Path(name).exists() or name in bundled("model") else name.rpartition("/")[2]
         if known in found:
             raise ConfigError(f"two models are called {known!r}", remedy="rename the folder of one of them")
-        generator = Generator.from_pretrained(folder, threads=threads)
+        generator = Generator.from_pretrained(folder, device=device, precision=precision, threads=threads)
         _, about = read_config(folder, read_mapping(folder / "config.json"))
         found[known] = serve_model(known, generator, purpose=Purpose.of(about, known), batch=batch, queue=queue)
     return found

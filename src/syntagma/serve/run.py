@@ -55,6 +55,8 @@ class ServeSettings(Settings):
     patience: float = 0.75
     """Seconds that a request may wait for others; who would wait longer is refused at once."""
     threads: int | None = None
+    device: str = "auto"
+    precision: str | None = None
     drain: float = 0.0
     """Seconds after a signal in which it still serves, and /readyz says that it stops, so that a proxy can see it."""
     log_level: str = "warning"
@@ -106,6 +108,8 @@ def serve(settings: ServeSettings) -> None:
             batch=settings.batch,
             queue=settings.queue,
             threads=settings.threads,
+            device=settings.device,
+            precision=settings.precision,
         )
         rules = Rules(
             settings.token,

@@ -12,6 +12,7 @@ from syntagma.errors import ConfigError, SyntagmaError
 from syntagma.parse import Parser
 from syntagma.search.document import Document, segments
 from syntagma.search.explain import explainable, explained
+from syntagma.search.outcome import check_found
 from syntagma.search.request import SearchRequest
 from syntagma.search.result import Output
 from syntagma.serve.admission import DESCRIBED, MOST_ROWS, Admission, Ticket, parse_rows, search_rows
@@ -251,7 +252,7 @@ class Service:
     def _check(served: Served, done: SearchRequest | Exception) -> SearchRequest:
         if isinstance(done, Exception):
             raise done
-        served.generator.check_found(done)
+        check_found(done)
         return done
 
     # -- parsing

@@ -118,8 +118,9 @@ class TrainConfig(Settings):
     log_every: int = setting(50, ge=1)
     """Steps between lines of the log."""
 
-    precision: Literal["fp32", "bf16", "auto"] = "fp32"
-    """The type to compute in; `auto` is bf16 where the hardware computes in it."""
+    precision: Literal["fp32", "bf16", "fp16", "auto"] = "fp32"
+    """The type to compute in; `auto` is bf16 where the hardware computes in it, else fp16 (with loss scaling) on a GPU,
+    fp32 on a processor."""
     threads: int = setting(0, ge=0)
     """Processor threads in each process; 0 is what suits the model: one for a small one, else what torch chooses."""
     accelerator: Literal["auto", "cpu", "cuda"] = "auto"

@@ -6,9 +6,11 @@ its share of every batch.  What is in a batch does not depend on their number.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +22,9 @@ from syntagma.corpus.store import Corpus, Counts, EncodedPair, Lengths
 from syntagma.errors import ConfigError, Place, SyntagmaError
 from syntagma.network.batch import Batch, Contexts, Example, make_batch, seq2seq_level
 from syntagma.network.config import ModelConfig
+
+Item = TypeVar("Item")
+Made = TypeVar("Made")
 
 
 class DataError(SyntagmaError):
@@ -186,6 +191,25 @@ def walk(batches: Batches, start: Position) -> Iterator[tuple[Position, Position
     for (epoch, number), numbers in batches.forever(start.epoch, start.batch):
         after = Position(epoch, number + 1) if number + 1 < size else Position(epoch + 1, 0)
         yield Position(epoch, number), after, numbers
+
+
+def ahead(make: Callable[[Item], Made], items: Iterable[Item], depth: int = 2) -> Generator[Made, None, None]:
+    """`make` of each item in turn, by a thread that is at most `depth` items ahead; what it raises comes in its turn.
+
+    >>> list(ahead(str.upper, ["a", "b", "c", "d"]))
+    ['A', 'B', 'C', 'D']
+    """
+    worker = ThreadPoolExecutor(1, "batches")
+    waiting: deque[Future[Made]] = deque()
+    try:
+        for item in items:
+            waiting.append(worker.submit(make, item))
+            if len(waiting) > depth:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        worker.shutdown(cancel_futures=True)
 
 
 def _longest(lengths: Lengths, config: ModelConfig) -> npt.NDArray[np.int64]:

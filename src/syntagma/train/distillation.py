@@ -25,7 +25,7 @@ from syntagma.hub import WEIGHTS, find_folder, hash_file
 from syntagma.metrics.base import Segment
 from syntagma.metrics.lexical import ChrF
 from syntagma.search import Generator
-from syntagma.search.generator import BATCH
+from syntagma.search.generator import AUTO
 from syntagma.search.parallel import Found, SearchWork, parallel, processes_for
 
 PAIRS = "pairs"
@@ -43,12 +43,19 @@ class Teacher:
     generator: Generator
 
     @staticmethod
-    def load(name: str, beam: int | None = None, score: str | None = None, batch: int | None = None) -> Teacher:
+    def load(
+        name: str,
+        beam: int | None = None,
+        score: str | None = None,
+        batch: int | None = None,
+        device: str = "auto",
+        precision: str | None = None,
+    ) -> Teacher:
         """The model of that name, with the beam that it shall use."""
         given = {key: value for key, value in (("beam", beam), ("score", score)) if value is not None}
-        generator = Generator.from_pretrained(name)
+        generator = Generator.from_pretrained(name, device=device, precision=precision)
         generator.defaults = generator.defaults.changed(given)
-        return Teacher(SearchWork(name, given, batch=batch or BATCH), generator)
+        return Teacher(SearchWork(name, given, batch=batch or AUTO, device=device, precision=precision), generator)
 
     def write(self, sources: Iterable[str], workers: int) -> Iterator[Found]:
         """Write an output for each source, in their order."""
@@ -87,7 +94,8 @@ def distill(
     targets = _targets_by_source(split)
     rows = _draw(targets, limit, corpus.options.seed)
     choose = _first if nearest is None else partial(_most_like, least=nearest)
-    _write_targets(teacher, rows, pairs / "train.tsv", choose, workers or processes_for(len(rows)), told)
+    processes = workers or processes_for(len(rows), teacher.work.device)
+    _write_targets(teacher, rows, pairs / "train.tsv", choose, processes, told)
     inputs = [Input(str(pairs / "train.tsv"))]
     if keep_rest and len(drawn := {source for source, _ in rows}) < len(targets):
         _copy_pairs((pair for pair in split if pair.source not in drawn), pairs / "rest.tsv")

@@ -187,7 +187,7 @@ def test_another_input_or_model_is_noticed(
             backtranslate(options, out, workers=1)
     with monkeypatch.context() as patch:
         patch.setattr(build, "hash_folder", lambda folder: "another")
-        with pytest.raises(ConfigError, match="weights: "):
+        with pytest.raises(ConfigError, match="weights was "):
             backtranslate(options, out, workers=1)
     text.write_text(text.read_text() + "One more.\n")
     with pytest.raises(ConfigError, match="the input, or what it excludes, has changed since these pairs were begun"):

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from network.backbone.tiny import KINDS
+from pretended_device import Placed, pretended_device
 from syntagma.errors import SyntagmaError
 from syntagma.levels import PART, TOP, Label
 from syntagma.network.backbone.network import Backbone, Causal
@@ -144,3 +145,19 @@ def test_a_causal_model_reads_a_source_once(bases: dict[str, Path], monkeypatch:
     assert read[0] == (1, size)
     assert len(read) == 1 + depth  # the source, and then a context a level
     assert sum(rows for rows, _ in read[1:]) > depth
+
+
+class PlacedBackbone(Placed, HfRuntime):
+    """A backbone on the pretended device."""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_everything_stays_on_the_device(bases: dict[str, Path], kind: str) -> None:
+    network, vocabulary = load(bases[kind])
+    options = SearchOptions(beam=2, max_depth=3, max_tokens=6)
+    expected = list(Generator(HfRuntime(network), vocabulary, options).stream(TEXTS[:2]))
+    with pretended_device() as mode:
+        placed = Generator(PlacedBackbone(network, mode), vocabulary, options)
+        found = list(placed.stream(TEXTS[:2]))
+    assert all(isinstance(one, list) for one in expected)
+    assert [str(one) for one in found] == [str(one) for one in expected]

@@ -49,6 +49,10 @@ def to_marian(network: Network) -> Any:
     model: Any = MarianMTModel(shape)
     model.eval()
     missing, unknown = model.load_state_dict(_renamed(network), strict=False)
+    if config.outputs is not None:  # ids beyond can be read, not written
+        model.final_logits_bias[:, config.outputs :] = -1e9
+    if network.output_bias is not None:
+        model.final_logits_bias[0, : len(network.output_bias)] = network.output_bias.detach()
     left = [name for name in missing if name not in ("final_logits_bias", "lm_head.weight")]
     if left or unknown:
         raise AssertionError(f"weights do not fit: missing {left}, unknown {unknown}")

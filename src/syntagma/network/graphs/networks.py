@@ -309,9 +309,16 @@ class _Decoder(NetworkLayers):
         copied = graph.op("MatMul", pointer, graph.op("Cast", same, to=1))  # a token may stand in the source twice
         copied = self._unpack(copied, "source", one, self.size(ids, 1))
         gate = self.linear(hidden, "copy.gate")
-        written = graph.op("GatherElements", scores, self.mine, axis=1)
+        mine, partly = self.mine, self._outputs() < self.config.vocabulary
+        if partly:  # what can be read but not written goes into a column of its own, which is cut off again
+            mine = graph.op("Min", mine, graph.constant(self._outputs()))
+            beside = graph.op("Expand", graph.number(0.0), self.shape(self.rows, 1))
+            scores = graph.op("Concat", scores, beside, axis=1)
+        written = graph.op("GatherElements", scores, mine, axis=1)
         both = self._log_add(written, graph.op("Add", graph.op("Log", copied), gate))
-        scores = graph.op("ScatterElements", scores, self.mine, both, axis=1)
+        scores = graph.op("ScatterElements", scores, mine, both, axis=1)
+        if partly:
+            scores = graph.op("Slice", scores, graph.constant([0]), graph.constant([self._outputs()]), one)
         return scores, graph.op("Squeeze", graph.op("Softplus", gate), one)
 
     def _copied_or_written(self, written: str, hidden: str, read: str, following: str, fed: str) -> str:

@@ -14,7 +14,7 @@ from syntagma.runtime.base import WordSet
 if TYPE_CHECKING:
     from syntagma.search.constraints.grammar import AnyState
     from syntagma.search.hypothesis import Hypothesis
-    from syntagma.search.infill_beam import InfillTask
+    from syntagma.search.task import InfillTask
 
 
 class Allowed:

@@ -20,7 +20,7 @@ from syntagma.text.subwords import Subwords
 from syntagma.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from syntagma.search.infill_beam import InfillTask
+    from syntagma.search.task import InfillTask
 
 
 def half_character(data: bytes) -> bytes | None:

@@ -18,7 +18,7 @@ from syntagma.runtime.base import BoolArray, WordSet
 from syntagma.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from syntagma.search.infill_beam import InfillTask
+    from syntagma.search.task import InfillTask
 
 
 class TokenKind(IntFlag):

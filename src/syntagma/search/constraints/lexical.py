@@ -24,7 +24,7 @@ from syntagma.text.vocabulary import Vocabulary
 from syntagma.text.words import Word, split
 
 if TYPE_CHECKING:
-    from syntagma.search.infill_beam import InfillTask
+    from syntagma.search.task import InfillTask
 
 Ranked = TypeVar("Ranked")
 
