@@ -30,7 +30,7 @@ class Call(NamedTuple):
 
 @dataclass
 class Load:
-    """What some clients met; a request without an answer has status 0."""
+    """Answers and times that some clients met; a request without an answer has status 0."""
 
     seconds: float = 0.0
     statuses: Counter[int] = field(default_factory=Counter)
@@ -70,7 +70,7 @@ def ask(port: int, calls: Sequence[Call], clients: int, seconds: float) -> Load:
 def ask_beside(
     port: int, calls: Sequence[Call], others: Sequence[Sequence[Call]], seconds: float, settle: float = 1.0
 ) -> tuple[Load, Load]:
-    """What one client meets while others ask, each of them with calls of its own; and what those meet."""
+    """Measure one client while others ask, each of them with calls of its own; and those others."""
     return asyncio.run(_ask_beside(port, calls, others, seconds, settle))
 
 

@@ -91,7 +91,7 @@ def run(
 
 
 def _ordinary(texts: Sequence[str]) -> dict[str, list[Call]]:
-    """What people ask, by the kind of request; what is parsed comes in lots."""
+    """Requests as people make them, by kind; texts to parse come in lots."""
     lots = [[texts[(start + number) % len(texts)] for number in range(PARSED)] for start in range(min(8, len(texts)))]
     return {
         "generate": [Call.of("/v1/generate", {"text": text}) for text in texts],

@@ -1,4 +1,4 @@
-"""What a model is for: its task and its languages, which its config.json names under `about`."""
+"""The purpose of a model: its task and its languages, which its config.json names under `about`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Purpose:
 
     @staticmethod
     def of(about: Mapping[str, Any], name: str = "") -> Purpose:
-        """What a folder's `about` says; where it is an older one that says no language, what its name does.
+        """Read a folder's `about`; where it is an older one that says no language, its name.
 
         >>> Purpose.of({"task": "translate", "source_language": "de", "target_language": "en"})
         Purpose(task='translate', source_language='de', target_language='en')
@@ -43,7 +43,7 @@ class Purpose:
 
     @staticmethod
     def guess(sources: Iterable[str], targets: Iterable[str]) -> Purpose:
-        """What pairs are for, as far as their languages can be guessed.
+        """The purpose of pairs, as far as their languages can be guessed.
 
         >>> Purpose.guess(["Ich habe das Buch nicht gelesen."], ["I have not read the book."]).task
         'translate'
@@ -62,6 +62,6 @@ class Purpose:
         return self
 
     def to_dict(self) -> dict[str, str]:
-        """What is known of it, for config.json."""
+        """The purpose as values for config.json."""
         values = {"task": self.task, "source_language": self.source_language, "target_language": self.target_language}
         return {name: value for name, value in values.items() if value is not None}

@@ -1,4 +1,4 @@
-"""What /openapi.json says beyond the routes: tags, the token, and an answer of each operation as an example."""
+"""Additions to /openapi.json beyond the routes: tags, the token, and an answer of each operation as an example."""
 
 from __future__ import annotations
 

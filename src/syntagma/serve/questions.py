@@ -1,4 +1,4 @@
-"""What the voters of a blind comparison are asked: the paper's three questions, or those of a file."""
+"""Questions for the voters of a blind comparison: the paper's three, or those of a file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Question:
     several: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """What a voter's page gets."""
+        """The questions as a voter's page gets them."""
         return {"name": self.name, "text": self.text}
 
 

@@ -83,7 +83,7 @@ def export(trainer: Trainer, corpus: Corpus, command: str) -> Exported:
 
 
 def _purpose(corpus: Corpus, split: str) -> Purpose:
-    """What the model is for, by the languages of a few pairs."""
+    """The purpose of the model, by the languages of a few pairs."""
     pairs = list(islice(corpus.split(split), _GUESSED_PAIRS))
     return Purpose.guess([pair.source for pair in pairs], [pair.target for pair in pairs])
 
