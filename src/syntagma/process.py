@@ -36,7 +36,7 @@ Made = TypeVar("Made")
 
 
 def halving(call: Callable[[list[Item]], Iterable[Made]], items: list[Item]) -> list[Made]:
-    """What `call` makes of items, one result each; where memory runs out, of their halves.
+    """Call `call` with items for one result each; where memory runs out, with their halves.
 
     >>> def two_at_most(items: list[int]) -> list[int]:
     ...     if len(items) > 2:

@@ -60,10 +60,10 @@ def setting(
     lt: float | None = None,
 ) -> Any:
     """A field of `Settings` with bounds; one without a default must be given."""
-    return field(default=default, metadata={"bounds": Bounds(ge, gt, le, lt)})
+    return field(default=default, metadata={"bounds": NumberRange(ge, gt, le, lt)})
 
 
-class Bounds(NamedTuple):
+class NumberRange(NamedTuple):
     """Between which numbers a setting lies: at least, above, at most, below."""
 
     ge: float | None = None
@@ -83,7 +83,7 @@ class Bounds(NamedTuple):
     def __str__(self) -> str:
         """The bounds in words.
 
-        >>> [str(bounds) for bounds in (Bounds(ge=1), Bounds(ge=0, lt=1), Bounds(gt=0, le=1))]
+        >>> [str(bounds) for bounds in (NumberRange(ge=1), NumberRange(ge=0, lt=1), NumberRange(gt=0, le=1))]
         ['of at least 1', 'from 0 up to 1', 'above 0, at most 1']
         """
         low = None if self.ge is None else f"{self.ge:g}"
@@ -96,7 +96,7 @@ class Bounds(NamedTuple):
         return ", ".join(told)
 
 
-_FREE = Bounds()
+_FREE = NumberRange()
 
 
 class Settings:

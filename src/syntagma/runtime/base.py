@@ -139,7 +139,7 @@ class Runtime(Protocol):
 
 
 class RuntimeBase:
-    """What runtimes of our models have in common."""
+    """The base of runtimes of our models."""
 
     def __init__(self, config: ModelConfig) -> None:
         self.config = config
@@ -152,7 +152,7 @@ class RuntimeBase:
         return None
 
     def _with_end(self, sources: Sequence[Ids]) -> list[list[int]]:
-        """What is read of each source; `TooLong` where one has no positions."""
+        """The ids to read of each source; `TooLong` where one has no positions."""
         rows = [[*source, self.config.end] for source in sources]
         check_lengths(self.config, source=max(map(len, rows), default=0))
         return rows

@@ -74,7 +74,7 @@ def _check_names(device: str, precision: str | None) -> None:
 
 
 def dtype_of(precision: str | None) -> torch.dtype:
-    """What torch computes in, fp32 where nothing is named."""
+    """The type that torch computes in, fp32 where nothing is named."""
     _check_names("cpu", precision)
     import torch
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Bounds:
-    """What the last place of a request's next beam is sure to score, as far as it is known."""
+    """The score that the last place of a request's next beam is sure to have, as far as it is known."""
 
     def __init__(self, request: SearchRequest) -> None:
         self._request = request
@@ -32,7 +32,7 @@ class Bounds:
 
     @property
     def most_reward(self) -> float:
-        """What a context can gain at most by matching the template."""
+        """The most that a context can gain by matching the template."""
         return self._request.options.reward if self._request.matches is not None else 0.0
 
     def forget(self) -> None:

@@ -134,7 +134,7 @@ class Generator:
         must: Sequence[str] = (),
         must_not: Sequence[str] = (),
     ) -> Steering:
-        """What the user asks for, checked against the model's labels."""
+        """Check a user's wishes against the model's labels."""
         return self._steerer.steering(template, exemplar, exemplar_depth, control, start, must, must_not)
 
     def read_context(self, text: str) -> Tokens:

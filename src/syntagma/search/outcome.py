@@ -1,4 +1,4 @@
-"""What a search that is over amounts to: nothing, and why; or texts, in which order under a hard template."""
+"""The outcome of a search that is over: nothing, and why; or texts, in which order under a hard template."""
 
 from __future__ import annotations
 

@@ -188,7 +188,7 @@ class SearchRequest:
             self.on_level(self)
 
     def competitors(self) -> Iterator[Hypothesis]:
-        """What was finished before this depth, and what its tasks have grown so far."""
+        """Hypotheses finished before this depth, and those that its tasks have grown so far."""
         waiting = {task.hypothesis for task in self.tasks}
         yield from (hypothesis for hypothesis in self.beam if hypothesis not in waiting)
         for task in self.tasks:

@@ -34,7 +34,7 @@ class RequiredWords:
 
     @property
     def now(self) -> LexicalConstraint:
-        """What infills are searched under in this pass."""
+        """The constraints that infills are searched under in this pass."""
         return self.lexical.without_required() if self.first_pass else self.lexical
 
     def qualifies(self, hypothesis: Hypothesis) -> bool:

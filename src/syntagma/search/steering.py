@@ -1,4 +1,4 @@
-"""What a user asks of the structure, read and checked against a model: templates, exemplars, start contexts, words."""
+"""A user's wishes for the structure, checked against a model: templates, exemplars, start contexts, words."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EXEMPLARS = 32
 
 @dataclass(frozen=True)
 class Steering:
-    """What a user asks of the structure: a template to favour or guarantee, a context to grow from, and words."""
+    """A user's wishes for the structure: a template to favour or guarantee, a context to grow from, and words."""
 
     template: Template | None = None
     control: Control = "soft"
@@ -49,7 +49,7 @@ class Steerer:
         must: Sequence[str] = (),
         must_not: Sequence[str] = (),
     ) -> Steering:
-        """What the user asks for, checked against the model's labels."""
+        """Check a user's wishes against the model's labels."""
         labels = self.vocabulary.labels
         if template is not None and exemplar is not None:
             raise ConfigError("a template and an exemplar are both given", remedy="give one of them")
@@ -85,7 +85,7 @@ class Steerer:
                 )
 
     def steer(self, texts: Sequence[Text]) -> list[Steering | SyntagmaError]:
-        """What each text asks for, or what was wrong with it; their exemplars are parsed together."""
+        """The steering of each text, or what was wrong with it; exemplars are parsed together."""
         asked = [text.steering() if isinstance(text, SteeredText) else {} for text in texts]
         usable = [one for one in asked if "exemplar" in one and not one.keys() & {"template", "start"}]
         with suppress(SyntagmaError):  # a bad one fails alone, below

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_mod
 
 from syntagma.aliases import ALIASES, renamed
 from syntagma.search.options import SearchOptions
-from syntagma.settings import Bounds, describe
+from syntagma.settings import NumberRange, describe
 
 TEXT, LONG_TEXT, TEXTS, PARSED = 400, 20_000, 32, 64
 BEAM, NBEST, DEPTH, WISHES, PINS = 16, 16, 32, 16, 64
@@ -37,16 +37,16 @@ class Request(BaseModel):
 
 
 _SERVED = {
-    "beam": Bounds(ge=1, le=BEAM),
-    "max_depth": Bounds(ge=1, le=DEPTH),
-    "channel_weight": Bounds(ge=0, le=100),
-    "diversity_penalty": Bounds(ge=0, le=100),
-    "num_beam_groups": Bounds(ge=0, le=BEAM),
-    "num_structures": Bounds(ge=0, le=BEAM),
-    "prune": Bounds(ge=0, le=1000),
-    "reward": Bounds(ge=-100, le=100),
-    "seed": Bounds(ge=0, le=2**53 - 1),
-    "temperature": Bounds(ge=0.01, le=100),
+    "beam": NumberRange(ge=1, le=BEAM),
+    "max_depth": NumberRange(ge=1, le=DEPTH),
+    "channel_weight": NumberRange(ge=0, le=100),
+    "diversity_penalty": NumberRange(ge=0, le=100),
+    "num_beam_groups": NumberRange(ge=0, le=BEAM),
+    "num_structures": NumberRange(ge=0, le=BEAM),
+    "prune": NumberRange(ge=0, le=1000),
+    "reward": NumberRange(ge=-100, le=100),
+    "seed": NumberRange(ge=0, le=2**53 - 1),
+    "temperature": NumberRange(ge=0.01, le=100),
 }
 """Bounds of the service, where they are closer than those of `SearchOptions`."""
 _KEPT = {"max_tokens", "max_row_steps", "bounds"}
@@ -60,7 +60,7 @@ def _search_fields() -> dict[str, Any]:
     made: dict[str, Any] = {}
     for line in describe(SearchOptions):
         if line.name not in _KEPT:
-            bounds = _SERVED.get(line.name) or metadata[line.name].get("bounds", Bounds())
+            bounds = _SERVED.get(line.name) or metadata[line.name].get("bounds", NumberRange())
             limits = {name: value for name, value in bounds._asdict().items() if value is not None}
             made[line.name] = (hints[line.name] | None, Field(None, description=line.help, **limits))
     for former, alias in ALIASES["SearchOptions"].items():

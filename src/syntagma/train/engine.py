@@ -164,7 +164,7 @@ def _device(accelerator: str) -> torch.device:
 
 
 def compute_dtype(config: TrainConfig, device: torch.device) -> torch.dtype:
-    """What the forward pass computes in; `auto` is bf16 where the hardware has it, else fp16 on a GPU."""
+    """The type that the forward pass computes in; `auto` is bf16 where the hardware has it, else fp16 on a GPU."""
     if config.precision != "auto":
         return {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}[config.precision]
     if device.type == "cuda":

@@ -143,7 +143,7 @@ def make_optimizer(config: TrainConfig, network: Learns) -> torch.optim.AdamW:
 
 
 def make_scaler(config: TrainConfig, engine: Engine) -> torch.amp.GradScaler:
-    """What keeps small gradients above zero in fp16; in other precisions it does nothing.
+    """A loss scale that keeps small gradients above zero in fp16; in other precisions it does nothing.
 
     The loss is a sum over tokens, not a mean, so the scale begins lower than usual by their number.
     """

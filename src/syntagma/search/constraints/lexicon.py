@@ -236,7 +236,7 @@ class LexiconConstraint(Constraint):
         return self._sets[begun]
 
     def _own_ids_after(self, begun: Begun) -> list[Ids]:
-        """What may follow because of the words of this request's texts."""
+        """The pieces that may follow because of the words of this request's texts."""
         if begun.sign:
             return []
         if begun.unknown or not begun.run:
