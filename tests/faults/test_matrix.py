@@ -17,10 +17,9 @@ import pytest
 import yaml
 
 from backbone.tiny import make_base
-from backtranslation.conftest import MANY
+from backtranslation.conftest import MANY, make_translator
 from faults.child import NO_FAULT, Cost, Fault, run
 from search_models import random_model
-from syntagma.backtranslation.translators import convert_marian
 from syntagma.corpus import Corpus
 from syntagma.network.storage import save_pretrained
 from train.toy import make_corpus
@@ -62,7 +61,8 @@ def processes() -> Iterator[ForkServerContext]:
     context.set_forkserver_preload(
         [
             "faults.child", "syntagma.train.run", "syntagma.distillation", "syntagma.recipes.run",
-            "syntagma.backtranslation.build", "syntagma.parse.facade", "torch._dynamo", "ctranslate2", "sentencepiece",
+            "syntagma.backtranslation.build", "syntagma.runtime.onnx", "syntagma.search.generator",
+            "syntagma.parse.facade", "typer._adapters", "torch._dynamo", "onnxruntime", "ctranslate2", "sentencepiece",
         ]
     )  # fmt: skip
     yield context
@@ -79,10 +79,7 @@ def material(tmp_path_factory: pytest.TempPathFactory) -> Path:
     save_pretrained(folder / "teacher", network, corpus.subwords, "# A teacher\n", about=about)
     sources = [pair.source for pair in corpus.split("train")]
     (folder / "sources.txt").write_text("\n".join(sources) + "\n")
-    marian = make_base(folder / "marian", "marian")
-    convert_marian(marian, folder / "translator")
-    (folder / "translator" / "source.spm").write_bytes((marian / "source.spm").read_bytes())
-    shutil.rmtree(marian)
+    make_translator(make_base(tmp_path_factory.mktemp("marian"), "marian"), folder / "translator")
     recipe = {
         "title": "A few pairs",
         "hours": "none",
