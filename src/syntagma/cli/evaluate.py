@@ -41,7 +41,7 @@ def evaluate(
         str | None, typer.Option(help="Trees that generation induced, scored against parses.")
     ] = None,
     templates: Annotated[
-        str | None, typer.Option(help="Templates, one a line, that induced trees should match.")
+        str | None, typer.Option(help="Templates, one a line, that induced trees and parses should match.")
     ] = None,
     nbest: Annotated[
         str | None, typer.Option(help="Output of generate --json: its beam is scored, its best is --hyp.")
