@@ -42,9 +42,14 @@ def random_generator(subwords: Subwords, seed: int = 0, **options: Any) -> Gener
 class ScriptedRuntime:
     """A model in numpy that says what it is told: the log-probabilities of all tokens after those of an infill."""
 
-    def __init__(self, subwords: Subwords, script: Callable[[tuple[int, ...]], Any]) -> None:
-        self.config = random_model(subwords).config
-        self.capabilities = Capabilities(guided=True, scores_texts=False)
+    def __init__(
+        self,
+        subwords: Subwords,
+        script: Callable[[tuple[int, ...]], Any],
+        architecture: Architecture = "extra-encoder",
+    ) -> None:
+        self.config = random_model(subwords, 0, architecture).config
+        self.capabilities = Capabilities(guided=self.config.guided, scores_texts=False)
         self.script = script
 
     def encode(self, sources: Sequence[Any]) -> list[Any]:

@@ -11,7 +11,17 @@ import pytest
 
 from syntagma import files
 from syntagma.errors import InputError, MissingExtra, Place, SyntagmaError
-from syntagma.files import lines_begun, make_whole, raw_lines, read_lines, reason, scan_lines, source_name, write_whole
+from syntagma.files import (
+    lines_begun,
+    make_whole,
+    raw_lines,
+    read_lines,
+    reason,
+    remove_parts,
+    scan_lines,
+    source_name,
+    write_whole,
+)
 
 
 def test_a_file_appears_whole_or_not_at_all(tmp_path: Path) -> None:
@@ -109,6 +119,14 @@ def test_lines_that_a_killed_run_left(tmp_path: Path) -> None:
     part.write_bytes(b"hal")
     assert lines_begun(part) == 0
     assert part.read_bytes() == b""
+
+
+def test_parts_that_a_killed_run_left(tmp_path: Path) -> None:
+    for name in (".out.tsv.123.part", "out.part", ".hidden", "out.tsv"):
+        (tmp_path / name).touch()
+    remove_parts(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"out.part", ".hidden", "out.tsv"}
+    remove_parts(tmp_path / "not there")
 
 
 def test_names_and_reasons(tmp_path: Path) -> None:
