@@ -57,7 +57,11 @@ TARGETS: dict[str, list[str]] = {
     "search/constraints/lexicon.py": ["tests/search/constraints/test_lexicon.py"],
     "search/constraints/pins.py": ["tests/search/test_pins.py", "tests/search/test_growth.py"],
     "search/constraints/repeats.py": ["tests/search/constraints/test_repeats.py"],
-    "search/constraints/template.py": ["tests/search/test_search.py", "tests/search/test_check_template.py"],
+    "search/constraints/template.py": [
+        "tests/search/test_pins.py",
+        "tests/search/test_scripted.py",
+        "tests/search/test_growth.py",
+    ],
     "search/constraints/unary.py": ["tests/search/constraints/test_unary.py"],
 }
 LIBRARIES = ("pytest", "hypothesis", "numpy", "torch", "onnxruntime", "tokenizers", "sacrebleu", "typer", "fastapi")

@@ -108,3 +108,21 @@ def test_an_aborted_request_takes_nothing_with_it(moment: int) -> None:
     assert not scheduler.running
     assert {request.number for request in finished} == alone.keys() - {request.number for request in given_up}
     assert all([one.ids for one in request.beam] == alone[request.number] for request in finished)
+
+
+def prepositional(before: tuple[int, ...]) -> Any:
+    """Any label rather than a word, and no word but `a`."""
+    scores = np.full(SUBWORDS.size, -50.0)
+    for rank, token in enumerate([*map(SUBWORDS.label_id, ("PP", "VP", "S", "NP")), END, PART_ID, A]):
+        scores[token] = -0.1 - rank
+    return scores
+
+
+def test_a_hard_template_keeps_labels_out_that_the_model_would_rather_write() -> None:
+    options = SearchOptions(beam=1, max_depth=6, max_tokens=9)
+    generator = Generator(ScriptedRuntime(SUBWORDS, prepositional), SUBWORDS, options)
+    steering = generator.steering(template="(S (NP) (VP))", control="hard")
+    (output,) = generator(TEXTS[0], template="(S (NP) (VP))", control="hard")
+    assert str(output.tree) == "(TOP (S (NP a) (VP a)))"
+    growth = generator.grow(TEXTS[0], steering=steering).step().replace(0, "<NP> b")  # which has another shape, and may
+    assert growth.finish()[0].text.endswith(" b")
