@@ -55,7 +55,7 @@ TARGETS: dict[str, list[str]] = {
     "search/constraints/grammar.py": ["tests/search/test_search.py"],
     "search/constraints/lexical.py": ["tests/search/constraints/test_lexical.py"],
     "search/constraints/lexicon.py": ["tests/search/constraints/test_lexicon.py"],
-    "search/constraints/pins.py": ["tests/search/test_pins.py", "tests/search/test_growth.py"],
+    "search/constraints/pins.py": ["tests/search/test_search.py"],
     "search/constraints/repeats.py": ["tests/search/constraints/test_repeats.py"],
     "search/constraints/template.py": [
         "tests/search/test_pins.py",

@@ -40,3 +40,11 @@ def test_a_label_becomes_itself_only_so_often(most: int, longest: int) -> None:
     (output,) = Generator(ScriptedRuntime(SUBWORDS, looping), SUBWORDS, options)(TEXTS[0])
     assert output.tree is not None
     assert longest_chain(output.tree) == longest
+
+
+@pytest.mark.parametrize("most", [0, 1, 2])
+def test_the_users_own_context_begins_a_new_count(most: int) -> None:
+    options = SearchOptions(beam=1, max_depth=9, max_tokens=9, max_unary_repeats=most)
+    (output,) = Generator(ScriptedRuntime(SUBWORDS, looping), SUBWORDS, options)(TEXTS[0], start="<NP>")
+    assert output.tree is not None
+    assert longest_chain(output.tree) == most
