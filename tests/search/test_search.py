@@ -348,7 +348,7 @@ class TestAlgorithm:
         """By the mean of the joint log-probability and of the text written in one go, whatever else is searched."""
         moved = 0
         for seed in range(4):
-            network = random_model(SUBWORDS, seed, architecture, whole=True)
+            network = random_model(SUBWORDS, seed, architecture, seq2seq_objective=True)
             with torch.no_grad():
                 network.embedding.weight[[network.config.end, *network.config.labels[1:]]] *= 3.0
             options = SearchOptions.from_dict({"beam": 6, "max_depth": 4, "max_tokens": 12})
@@ -369,7 +369,7 @@ class TestAlgorithm:
         assert moved
 
     def test_texts_without_room_to_be_written_in_one_go_are_still_ordered(self) -> None:
-        network = random_model(SUBWORDS, 1, whole=True, max_positions=40)
+        network = random_model(SUBWORDS, 1, seq2seq_objective=True, max_positions=40)
         options = SearchOptions(beam=2, max_depth=1, rerank="seq2seq", channel_weight=0.2)
         generator = Generator(TorchRuntime(network), SUBWORDS, options)
         request = generator.request(0, TEXTS[0], Steering(), options)
@@ -387,7 +387,7 @@ class TestAlgorithm:
         moved = 0
         for seed in range(4):
             guided = architecture != "seq2seq"
-            network = random_model(SUBWORDS, seed, architecture, whole=guided)
+            network = random_model(SUBWORDS, seed, architecture, seq2seq_objective=guided)
             with torch.no_grad():
                 network.embedding.weight[[network.config.end, *network.config.labels[1:]]] *= 3.0
             options = SearchOptions.from_dict({"beam": 6, "max_depth": 4, "max_tokens": 12, "rerank": "joint"})
