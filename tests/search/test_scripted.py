@@ -124,5 +124,7 @@ def test_a_hard_template_keeps_labels_out_that_the_model_would_rather_write() ->
     steering = generator.steering(template="(S (NP) (VP))", control="hard")
     (output,) = generator(TEXTS[0], template="(S (NP) (VP))", control="hard")
     assert str(output.tree) == "(TOP (S (NP a) (VP a)))"
+    assert not any(level.edited for level in output.trace)
+    assert not generator.grow(TEXTS[0]).beam[0].edited
     growth = generator.grow(TEXTS[0], steering=steering).step().replace(0, "<NP> b")  # which has another shape, and may
     assert growth.finish()[0].text.endswith(" b")
