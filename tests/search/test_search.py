@@ -410,7 +410,7 @@ class TestAlgorithm:
                 generator = Generator(TorchRuntime(random_model(SUBWORDS, 1, architecture)), SUBWORDS)
                 with pytest.raises(ConfigError, match="has not learnt to write whole texts; use rerank=joint without"):
                     generator(TEXTS[0], **wish)
-        with pytest.raises(ConfigError, match="'channel_weight' cannot be -1; give a number over 0"):
+        with pytest.raises(ConfigError, match="'channel_weight' cannot be -1; give a number of at least 0"):
             SearchOptions(channel_weight=-1)
 
     def test_without_a_reranker_the_score_alone_decides(self) -> None:
