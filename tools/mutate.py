@@ -29,7 +29,7 @@ from typing import Any, NoReturn
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGETS: dict[str, list[str]] = {
-    "levels.py": ["tests/levels"],
+    "levels.py": ["tests/test_levels.py"],
     "template/guide.py": ["tests/template"],
     "template/shape.py": ["tests/template"],
     "template/syntax.py": ["tests/template"],

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-
 from backbone.tiny import make_base
 from backtranslation.conftest import MANY, make_translator
+
 from faults.child import NO_FAULT, Cost, Fault, run
 from search_models import random_model
 from syntagma.corpus import Corpus
@@ -60,7 +60,7 @@ def processes() -> Iterator[ForkServerContext]:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(
         [
-            "faults.child", "syntagma.train.run", "syntagma.distillation", "syntagma.recipes.run",
+            "faults.child", "syntagma.train.run", "syntagma.train.distillation", "syntagma.recipes.run",
             "syntagma.backtranslation.build", "syntagma.runtime.onnx", "syntagma.search.generator",
             "syntagma.parse.facade", "typer._adapters", "torch._dynamo", "onnxruntime", "ctranslate2", "sentencepiece",
         ]
