@@ -37,7 +37,7 @@ TARGETS: dict[str, list[str]] = {
     "cli/output.py": ["tests/cli/test_output.py"],
     "serve/middleware.py": ["tests/serve/test_middleware.py", "tests/serve/test_app.py"],
     "corpus/filters.py": ["tests/corpus/test_filters.py"],
-    "backtranslation/filters.py": ["tests/backtranslation/test_filters.py"],
+    "corpus/backtranslation/filters.py": ["tests/corpus/backtranslation/test_filters.py"],
     "runs/checkpoint.py": ["tests/runs/test_checkpoint.py"],
     "runs/schedule.py": ["tests/train/test_schedule.py"],
     "text/compare.py": ["tests/text/test_compare.py"],

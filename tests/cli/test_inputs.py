@@ -15,8 +15,8 @@ import pytest
 import typer.main
 from typer.testing import CliRunner
 
-from backbone.tiny import make_base
-from backtranslation.conftest import MANY, make_translator
+from corpus.backtranslation.conftest import MANY, make_translator
+from network.backbone.tiny import make_base
 from search_models import TEXTS, random_model
 from syntagma.cli import app
 from syntagma.network.storage import save_pretrained

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 import yaml
-from backbone.tiny import make_base
-from backtranslation.conftest import MANY, make_translator
 
+from corpus.backtranslation.conftest import MANY, make_translator
 from faults.child import NO_FAULT, Cost, Fault, run
+from network.backbone.tiny import make_base
 from search_models import random_model
 from syntagma.corpus import Corpus
 from syntagma.network.storage import save_pretrained
@@ -61,7 +61,7 @@ def processes() -> Iterator[ForkServerContext]:
     context.set_forkserver_preload(
         [
             "faults.child", "syntagma.train.run", "syntagma.train.distillation", "syntagma.recipes.run",
-            "syntagma.backtranslation.build", "syntagma.runtime.onnx", "syntagma.search.generator",
+            "syntagma.corpus.backtranslation.build", "syntagma.runtime.onnx", "syntagma.search.generator",
             "syntagma.parse.facade", "typer._adapters", "torch._dynamo", "onnxruntime", "ctranslate2", "sentencepiece",
         ]
     )  # fmt: skip
