@@ -131,6 +131,7 @@ class TestStudies:
             assert figures["segments"] == 3
         if name == "control":
             assert found[-1]["template_match"] == pytest.approx(100)
+            assert all(0 <= figures["template_match_parsed"] <= 100 for figures in found)
 
 
 def test_the_command_makes_outputs_and_a_table(data: Path, tmp_path: Path, syntagma: Run) -> None:

@@ -27,6 +27,7 @@ from syntagma.search.constraints.copy import CopyConstraint
 from syntagma.search.constraints.grammar import END, LABELS, PART, WORDS, BracketState, InfillState, TokenKind
 from syntagma.search.hypothesis import Hypothesis, Infill
 from syntagma.search.request import SearchRequest
+from syntagma.search.rerank import rerank
 from syntagma.search.selection import diverse
 from syntagma.template import Template, TemplateError
 from syntagma.text import Subwords, split
@@ -367,6 +368,19 @@ class TestAlgorithm:
             assert [one.text for one in together[0]] == [one.text for one in generator(TEXTS[0], rerank="seq2seq")]  # type: ignore[union-attr]
         assert moved
 
+    def test_texts_without_room_to_be_written_in_one_go_are_still_ordered(self) -> None:
+        network = random_model(SUBWORDS, 1, seq2seq_objective=True, max_positions=40)
+        options = SearchOptions(beam=2, max_depth=1, rerank="seq2seq", channel_weight=0.2)
+        generator = Generator(TorchRuntime(network), SUBWORDS, options)
+        request = generator.request(0, TEXTS[0], Steering(), options)
+        (task,) = request.next_tasks()
+        words = SUBWORDS.encode("apple")[:1]
+        found = [Infill((request.config.part, *words * size), score, score) for size, score in ((45, -0.5), (3, -9.0))]
+        assert request.complete(task, found)
+        assert not request.next_tasks()
+        rerank([request], generator.runtime)
+        assert [len(one.ids) for one in request.beam] == [45, 3]
+
     @pytest.mark.parametrize("architecture", ["extra-encoder", "seq2seq"])
     def test_the_noisy_channel_counts(self, architecture: Architecture) -> None:
         """How likely the source is, written in one go from each text, for each of its subwords."""
@@ -396,7 +410,7 @@ class TestAlgorithm:
                 generator = Generator(TorchRuntime(random_model(SUBWORDS, 1, architecture)), SUBWORDS)
                 with pytest.raises(ConfigError, match="has not learnt to write whole texts; use rerank=joint without"):
                     generator(TEXTS[0], **wish)
-        with pytest.raises(ConfigError, match="'channel_weight' cannot be -1; give a number over 0"):
+        with pytest.raises(ConfigError, match="'channel_weight' cannot be -1; give a number of at least 0"):
             SearchOptions(channel_weight=-1)
 
     def test_without_a_reranker_the_score_alone_decides(self) -> None:
