@@ -43,7 +43,7 @@ format: $(VENV)/test.stamp
 	$(BIN)/ruff check --fix src tests examples
 
 docs: $(VENV)/docs.stamp
-	$(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 bench: $(VENV)/test.stamp
 	for name in start core metrics parse; do $(BIN)/syntagma bench $$name --quick || exit 1; done

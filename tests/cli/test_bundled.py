@@ -68,6 +68,8 @@ def test_the_demo(tmp_path: Path) -> None:
     ("system", "model"), [("guided", "translate-de-en"), ("seq2seq", str(ROOT / "baselines" / "seq2seq-de-en"))]
 )
 def test_the_models_of_a_table_write_what_is_stored(system: str, model: str) -> None:
+    if system == "seq2seq":
+        pytest.importorskip("torch")  # its folder has no graphs
     stored = (
         (ROOT / "results" / "translate" / "tatoeba" / f"{system}.beam5.txt").read_text(encoding="utf-8").split("\n")
     )
