@@ -169,7 +169,7 @@ def test_every_line_of_the_tutorial_runs(
     finally:
         if server is not None:
             server.terminate()
-            server.wait(60)
+            server.communicate(timeout=60)
     assert (tmp_path / "test.out").read_text(encoding="utf-8").count("\n") == 4
     assert {"config.json", "decoder.onnx", "model.safetensors", "words.txt"} <= set(os.listdir(tmp_path / "my-model"))
 
