@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from syntagma.errors import ConfigError
-from syntagma.experiment.table import Row, Table
+from syntagma.experiment.table import Table, TableRow
 from syntagma.recipes import run as module
 from syntagma.recipes.data import check_data
 from syntagma.recipes.recipe import RecipeError, bundled_recipes, read_recipe
@@ -210,7 +210,7 @@ def test_the_list_says_what_each_recipe_needs(syntagma: Run) -> None:
 
 def test_the_average_has_the_rows_that_all_tables_have() -> None:
     def table(**figures: float) -> Table:
-        rows = tuple(Row(name, {"bleu": value}, {}, {}) for name, value in figures.items())
+        rows = tuple(TableRow(name, {"bleu": value}, {}, {}) for name, value in figures.items())
         return Table("t", 2, ("bleu",), rows, ())
 
     made = average([table(a=10, b=1), table(b=2), table(a=5, b=6)])

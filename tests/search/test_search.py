@@ -346,7 +346,7 @@ class TestAlgorithm:
         """By the mean of the joint log-probability and of the text written in one go, whatever else is searched."""
         moved = 0
         for seed in range(4):
-            network = random_model(SUBWORDS, seed, architecture, whole=True)
+            network = random_model(SUBWORDS, seed, architecture, seq2seq_objective=True)
             with torch.no_grad():
                 network.embedding.weight[[network.config.end, *network.config.labels[1:]]] *= 3.0
             options = SearchOptions.from_dict({"beam": 6, "max_depth": 4, "max_tokens": 12})
@@ -372,7 +372,7 @@ class TestAlgorithm:
         moved = 0
         for seed in range(4):
             guided = architecture != "seq2seq"
-            network = random_model(SUBWORDS, seed, architecture, whole=guided)
+            network = random_model(SUBWORDS, seed, architecture, seq2seq_objective=guided)
             with torch.no_grad():
                 network.embedding.weight[[network.config.end, *network.config.labels[1:]]] *= 3.0
             options = SearchOptions.from_dict({"beam": 6, "max_depth": 4, "max_tokens": 12, "rerank": "joint"})

@@ -185,12 +185,12 @@ def _table(
         missing = [system for system in systems if not (folder / system.file).exists()]
         if missing:
             from syntagma.hub import find_folder, hash_folder
-            from syntagma.search.parallel import Work, parallel, processes_for
+            from syntagma.search.parallel import SearchWork, parallel, processes_for
 
             folder.mkdir(parents=True, exist_ok=True)
             for system in missing:
                 _say(f"{system.name}, beam {system.beam}: {tested.title}")
-                work = Work(system.model, {"beam": system.beam})
+                work = SearchWork(system.model, {"beam": system.beam})
                 system = system._replace(version=hash_folder(find_folder(system.model, "model", "model")))
                 write_outputs(system, pairs, folder, partial(parallel, work, workers=processes_for(len(pairs))))
         if not list(stored(folder)):
@@ -224,11 +224,11 @@ def _study(name: str, task: Task, data: Path, model: str, limit: int | None, plo
 
 
 def _plot(name: str, lines: list[str], out: Path) -> None:
-    from syntagma.files import write_whole
+    from syntagma.files import atomic_write
     from syntagma.metrics.plots import plot_accumulation, plot_reward
 
     stored = out.with_suffix(".jsonl")
-    with write_whole(stored) as stream:
+    with atomic_write(stored) as stream:
         stream.write("\n".join(lines) + "\n")
     draw = plot_accumulation if name == "alpha" else plot_reward
     figures = ("beam_ibleu", "d_syn_beam") if name == "alpha" else ("bleu", "d_syn_ref")

@@ -16,7 +16,7 @@ from syntagma.experiment.tasks import Pairs
 from syntagma.metrics.base import Candidate, Segment
 from syntagma.metrics.evaluation import evaluate
 from syntagma.metrics.parsing import TreeMaker, describe, load
-from syntagma.metrics.registry import Options, select
+from syntagma.metrics.registry import MetricOptions, select
 from syntagma.search import Generator
 from syntagma.search.generator import Steering
 from syntagma.search.options import SearchOptions
@@ -130,7 +130,7 @@ class Study:
         fields = {"hyp", "refs", "src", "induced", "template", "nbest", "nbest_trees"}
         parsed = {"hyp_tree", "src_tree", "ref_trees"}
         made = f"parsed by {describe(self.parser, 'parser-en')}"
-        options = replace(Options(tokenize=self.tokenize, beam=self.generator.defaults.beam), trees=made)
+        options = replace(MetricOptions(tokenize=self.tokenize, beam=self.generator.defaults.beam), trees=made)
         metrics = select(names, fields | parsed, options)
         maker = TreeMaker(self.parser, parsed & {field for metric in metrics for field in metric.needs})
         (result,) = evaluate(metrics, ((segment,) for segment in segments), maker)

@@ -13,12 +13,12 @@ from syntagma.metrics.base import Score, Segment
 from syntagma.metrics.bootstrap import Comparison
 from syntagma.metrics.evaluation import evaluate
 from syntagma.metrics.parsing import TreeMaker, describe, load
-from syntagma.metrics.registry import Options, select, to_parse
+from syntagma.metrics.registry import MetricOptions, select, to_parse
 from syntagma.metrics.report import title
 
 
 @dataclass(frozen=True)
-class Row:
+class TableRow:
     """One system: its figures by name, their intervals, and p-values against the baseline; any may be missing."""
 
     system: str
@@ -34,7 +34,7 @@ class Table:
     title: str
     segments: int
     names: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[TableRow, ...]
     signatures: tuple[str, ...]
 
     def to_json(self) -> str:
@@ -55,7 +55,7 @@ class Table:
         return "\n".join(lines)
 
 
-def _cell(row: Row, name: str) -> str:
+def _cell(row: TableRow, name: str) -> str:
     if name not in row.figures:
         return ""
     text = f"{row.figures[name]:.1f}"
@@ -128,7 +128,7 @@ def compare_systems(
         for index, (source, references) in enumerate(zip(rows.sources, rows.references, strict=True))
     )
     fields = {"hyp", "refs", "src"}
-    options = Options(tokenize=rows.tokenize)
+    options = MetricOptions(tokenize=rows.tokenize)
     missing = to_parse(rows.figures, fields)
     maker = None
     if missing:
@@ -142,7 +142,7 @@ def compare_systems(
         rival = against(name) if resamples else None
         compared = results[name].compare(results[rival], resamples) if rival in results and rival != name else []
         made.append(_row(name, results[name].scores(0 if name in _PLAIN else resamples), compared))
-    made += [Row(name, dict(figures), {}, {}) for name, figures in rows.printed.items()]
+    made += [TableRow(name, dict(figures), {}, {}) for name, figures in rows.printed.items()]
     scores = results[systems[0]].scores()
     return Table(
         rows.title,
@@ -156,8 +156,8 @@ def compare_systems(
 _PLAIN = ("source copied", "reference")
 
 
-def _row(name: str, scores: Sequence[Score], compared: Sequence[Comparison]) -> Row:
-    return Row(
+def _row(name: str, scores: Sequence[Score], compared: Sequence[Comparison]) -> TableRow:
+    return TableRow(
         name,
         {score.name: score.value for score in scores},
         {score.name: score.interval for score in scores if score.interval is not None},

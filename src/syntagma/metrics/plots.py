@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from syntagma.errors import InputError, MissingExtra, Place
-from syntagma.files import read_lines, write_whole
+from syntagma.files import atomic_write, read_lines
 from syntagma.metrics.report import title
 
 # blue, vermilion, green, purple, orange, sky: distinct for most colour-blind readers and, by their marks, in grey
@@ -127,7 +127,7 @@ def _save(figure: Any, out: Path) -> list[Path]:
     written = []
     for kind in _FORMATS:
         path = stem.with_name(f"{stem.name}.{kind}")
-        with write_whole(path, "wb") as stream:
+        with atomic_write(path, "wb") as stream:
             figure.savefig(stream, format=kind, dpi=200, metadata={"Date": None} if kind == "svg" else None)
         written.append(path)
     return written

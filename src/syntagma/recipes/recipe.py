@@ -11,13 +11,13 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
-from syntagma.config import Settings, read_mapping, shown
 from syntagma.corpus.options import AUTO, BRACKETS, SPLITS, Input
-from syntagma.corpus.options import Options as CorpusOptions
+from syntagma.corpus.options import CorpusOptions as CorpusOptions
 from syntagma.errors import ConfigError, Place, SyntagmaError
 from syntagma.metrics.bleu import TOKENISERS
 from syntagma.metrics.registry import known_names
 from syntagma.search.options import SearchOptions, named
+from syntagma.settings import Settings, read_mapping, shown
 from syntagma.train.config import TrainConfig
 
 FOLDER = Path(__file__).parent
@@ -183,14 +183,14 @@ def read_recipe(name: str) -> Recipe:
         near = difflib.get_close_matches(name, bundled_recipes(), n=1)
         remedy = f"did you mean {near[0]!r}?" if near else "`syntagma reproduce --list` shows what there is"
         raise ConfigError(f"there is no recipe {name!r}", remedy=remedy)
-    reader = _Reader(read_mapping(path))
+    reader = _RecipeReader(read_mapping(path))
     recipe = reader.recipe(path.stem)
     if reader.problems or recipe is None:
         raise RecipeError(str(name), reader.problems)
     return recipe
 
 
-class _Reader:
+class _RecipeReader:
     """Reads a recipe and collects what is wrong with it."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:

@@ -20,17 +20,17 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from syntagma.config import read_mapping
 from syntagma.corpus import Corpus, prepare
 from syntagma.errors import ConfigError, Place, SyntagmaError
-from syntagma.experiment.table import Row, Table, TestRows, compare_systems
-from syntagma.files import lines_begun, read_lines, write_whole
+from syntagma.experiment.table import Table, TableRow, TestRows, compare_systems
+from syntagma.files import atomic_write, lines_begun, read_lines
 from syntagma.hub import PRETRAINED_FILES, fetch, hash_file
 from syntagma.recipes.data import TestTexts, check_data, corpus_parser, parses_outputs, read_test, rows_for
 from syntagma.recipes.recipe import OutputRow, Recipe
 from syntagma.search.options import SearchOptions
-from syntagma.search.parallel import Work, parallel, processes_for
+from syntagma.search.parallel import SearchWork, parallel, processes_for
 from syntagma.search.steered import SteeredText, Text
+from syntagma.settings import read_mapping
 from syntagma.train.config import TrainConfig
 
 Step = Literal["prepare", "distil", "train", "generate", "table"]
@@ -88,7 +88,7 @@ class RecipeRun:
                 raise ConfigError(what, Place(str(self.out)), "give another --out")
         prepared = (self.out / "corpus" / "corpus.json").is_file()
         check_data(self.recipe, self.data, prepared=prepared, parsers=list(self._parsers(until, prepared)))
-        with write_whole(path) as stream:
+        with atomic_write(path) as stream:
             json.dump(told, stream, indent=2, ensure_ascii=False)
             stream.write("\n")
 
@@ -178,7 +178,7 @@ class RecipeRun:
             self.say(f"generate: {name}, {test}")
             options = row.options()
             given = options.to_dict() if isinstance(options, SearchOptions) else options
-            work = Work(str(self._model(row.system)), given, nbest=row.nbest)
+            work = SearchWork(str(self._model(row.system)), given, nbest=row.nbest)
             failed = write_records(path, steered, work, mark)
             if failed:
                 self.say(f"{failed} of {len(steered)} sources failed and have no output ({path})")
@@ -195,9 +195,9 @@ class RecipeRun:
         tables = [self._table(test) for test in self.recipe.tests]
         if len(tables) > 1:
             tables.append(average(tables))
-        with write_whole(self.out / "tables.md") as stream:
+        with atomic_write(self.out / "tables.md") as stream:
             stream.write(f"# {self.recipe.title}\n\n" + "\n\n".join(table.to_markdown() for table in tables) + "\n")
-        with write_whole(self.out / "tables.jsonl") as stream:
+        with atomic_write(self.out / "tables.jsonl") as stream:
             stream.writelines(table.to_json() + "\n" for table in tables)
         return tables
 
@@ -229,7 +229,7 @@ _MAY_CHANGE = ("title", "hours", "note", "tests", "rows", "metrics", "parser")
 """What decides nothing that is kept: outputs know themselves what they were made from."""
 
 
-def write_records(path: Path, texts: Sequence[Text], work: Work, mark: str) -> int:
+def write_records(path: Path, texts: Sequence[Text], work: SearchWork, mark: str) -> int:
     """A JSON line for each text, as `generate --json` writes it; goes on after the last whole line.
 
     How many texts have failed.  The file appears when it is complete, and a note of its `mark` beside it.
@@ -242,7 +242,7 @@ def write_records(path: Path, texts: Sequence[Text], work: Work, mark: str) -> i
             stream.write(json.dumps(_record(text, found, work.nbest), ensure_ascii=False) + "\n")
             stream.flush()
     part.replace(path)
-    with write_whole(_note(path)) as stream:
+    with atomic_write(_note(path)) as stream:
         stream.write(mark)
     return sum("error" in json.loads(line) for line in read_lines(path))
 
@@ -271,14 +271,14 @@ def _best_texts(path: Path, texts: TestTexts) -> list[str]:
 
 def average(tables: Sequence[Table]) -> Table:
     """The mean of the figures of rows that all tables have."""
-    by_name: list[dict[str, Row]] = [{row.system: row for row in table.rows} for table in tables]
+    by_name: list[dict[str, TableRow]] = [{row.system: row for row in table.rows} for table in tables]
     names = [row.system for row in tables[0].rows if all(row.system in rows for rows in by_name)]
-    rows = tuple(Row(name, dict(_means([rows[name] for rows in by_name])), {}, {}) for name in names)
+    rows = tuple(TableRow(name, dict(_means([rows[name] for rows in by_name])), {}, {}) for name in names)
     segments = sum(table.segments for table in tables)
     return Table("average", segments, tables[0].names, rows, tables[0].signatures)
 
 
-def _means(rows: Sequence[Row]) -> Iterator[tuple[str, float]]:
+def _means(rows: Sequence[TableRow]) -> Iterator[tuple[str, float]]:
     for name in rows[0].figures:
         values = [row.figures[name] for row in rows if name in row.figures]
         if len(values) == len(rows):

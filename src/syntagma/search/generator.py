@@ -28,6 +28,7 @@ from syntagma.search.constraints.copy import CopyConstraint, core
 from syntagma.search.constraints.grammar import InfillGrammar
 from syntagma.search.constraints.lexical import LexicalConstraint
 from syntagma.search.constraints.lexicon import LexiconConstraint, LexiconTable
+from syntagma.search.constraints.literals import NumberConstraint, literals
 from syntagma.search.constraints.pins import PinConstraint
 from syntagma.search.constraints.repeats import RepeatConstraint, repeats
 from syntagma.search.constraints.template import TemplateConstraint, matcher
@@ -38,10 +39,10 @@ from syntagma.search.hypothesis import Hypothesis
 from syntagma.search.options import SearchOptions
 from syntagma.search.request import SearchRequest
 from syntagma.search.rerank import check_rerank
-from syntagma.search.result import Output, read_out, read_out_plain
+from syntagma.search.result import Output, read_out, read_out_plain, said_back
 from syntagma.search.scheduler import Scheduler
 from syntagma.search.steered import Control, SteeredText, Text
-from syntagma.search.stopwatch import Stopwatch
+from syntagma.stopwatch import Stopwatch
 from syntagma.template import Template, TemplateError
 from syntagma.text.lexicon import Lexicon
 from syntagma.text.spacing import respace
@@ -296,7 +297,7 @@ class Generator:
             raise SyntagmaError(
                 f"the text has {len(source)} subwords, the model reads {config.max_positions - 1}", remedy="split it"
             )
-        check_rerank(options, self.runtime.capabilities, config.whole)
+        check_rerank(options, self.runtime.capabilities, config.seq2seq_objective)
         target = tuple(getattr(self.vocabulary, "encode_target", self.vocabulary.encode)(text))
         ids = self.vocabulary.encode_tokens(steering.start) if config.guided else []
         return SearchRequest(
@@ -306,7 +307,7 @@ class Generator:
             config,
             Hypothesis(AnnotatedContext.plain(ids, config), 0.0, 1),
             list(self._constraints(text, target, steering, options)),
-            lexical=steering.lexical,
+            lexical=self._lexical(text, steering, options),
             matches=self._matches(steering, options),
             canonical=getattr(self.vocabulary, "canonical", None) if config.guided else None,
             decode=self.vocabulary.decode,
@@ -314,6 +315,13 @@ class Generator:
             as_source=None if target == source else self._as_source,
             wanted=nbest,
         )
+
+    def _lexical(self, text: str, steering: Steering, options: SearchOptions) -> LexicalConstraint:
+        """The words that the user asks for, and the literals of the source that she does not rule out."""
+        if not options.keep_literals or steering.start != (TOP,):
+            return steering.lexical
+        asked = [literal for literal in literals(text) if not steering.lexical.rules_out(literal, self.vocabulary)]
+        return steering.lexical.joined(LexicalConstraint.of(self.vocabulary, asked)) if asked else steering.lexical
 
     def _as_source(self, ids: Sequence[int]) -> tuple[int, ...]:
         return tuple(self.vocabulary.encode(self.vocabulary.decode(ids)))
@@ -336,6 +344,8 @@ class Generator:
             yield self._characters
         if options.no_adjacent_repeats and not repeats(source, vocabulary):
             yield RepeatConstraint(vocabulary)
+        if options.keep_literals:
+            yield NumberConstraint(text, vocabulary)
         if options.forbid_copy:
             yield CopyConstraint(source, text, vocabulary, strict=not options.copy_fallback)
 
@@ -378,6 +388,8 @@ class Generator:
 
     def outputs(self, request: SearchRequest, steering: Steering) -> list[Output] | SyntagmaError:
         """What a search that is over amounts to, best first, or why it found nothing."""
+        if request.said_back:
+            return [said_back(self.vocabulary.decode(request.source_as_target), request.note)]
         try:
             self.check_found(request)
         except SyntagmaError as error:

@@ -6,7 +6,7 @@ They are made once and kept in the run's folder, `ids-SPLIT.safetensors`: lists 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -14,12 +14,9 @@ import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load_file, save_file
 
-from syntagma.corpus.store import Example, IdLevel, Lengths, Pair, Split
-from syntagma.levels import PART, Label, Token, levels
+from syntagma.corpus.encoding import encode_pair
+from syntagma.corpus.store import EncodedPair, IdLevel, Lengths, Pair, Split
 from syntagma.text.vocabulary import Vocabulary
-from syntagma.text.words import Word
-from syntagma.tree import Tree
-from syntagma.tree.node import CLOSE
 
 _COLUMNS = ("source", "target", "linear", "levels", "sizes")
 
@@ -52,14 +49,14 @@ class Tokenised:
     def __len__(self) -> int:
         return len(self._ends["source"])
 
-    def __getitem__(self, index: int) -> Example:
+    def __getitem__(self, index: int) -> EncodedPair:
         flat = self._cell("levels", index)
         found, start = [], 0
         bounds = np.cumsum(self._cell("sizes", index)).tolist()
         for middle, end in zip(bounds[::2], bounds[1::2], strict=True):
             found.append(IdLevel(flat[start:middle], flat[middle:end]))
             start = end
-        return Example(self._cell("source", index), found, self._cell("target", index), self._cell("linear", index))
+        return EncodedPair(self._cell("source", index), found, self._cell("target", index), self._cell("linear", index))
 
     def _cell(self, name: str, at: int) -> Column:
         ends = self._ends[name]
@@ -82,33 +79,9 @@ def tokenise(pairs: Iterable[Pair], vocabulary: Vocabulary) -> dict[str, Column]
     values: dict[str, array[int]] = {name: array("i") for name in _COLUMNS}
     ends: dict[str, array[int]] = {name: array("i") for name in _COLUMNS}
     for pair in pairs:
-        words = spoken(pair.words)
-        values["source"].extend(vocabulary.encode(pair.source))
-        values["target"].extend(vocabulary.encode_tokens(words))
-        values["linear"].extend(vocabulary.encode_tokens(linear(pair.tree, words)))
-        for level in levels(pair.tree, words):
-            for tokens in level:
-                ids = vocabulary.encode_tokens(tokens)
-                values["levels"].extend(ids)
-                values["sizes"].append(len(ids))
+        ids = encode_pair(pair.source, pair.words, pair.tree, vocabulary)
         for name in _COLUMNS:
+            values[name].extend(getattr(ids, name))
             ends[name].append(len(values[name]))
     found = {name: np.array(values[name], np.int32) for name in _COLUMNS}
     return found | {f"{name}_ends": np.array(ends[name], np.int32) for name in _COLUMNS}
-
-
-def spoken(words: Sequence[Word]) -> tuple[Word, ...]:
-    """The words of a text, which begins as if one space stood before it."""
-    return tuple(Word(word.text, " " + word.space if not at else word.space) for at, word in enumerate(words))
-
-
-def linear(tree: Tree, words: Sequence[Word]) -> list[Token]:
-    """A pruned tree as one sequence in which a label opens a constituent and `<c>` closes it."""
-    leaves = iter(words)
-    tokens: list[Token] = []
-    for item in tree.walk[1:-1]:
-        if item == CLOSE:
-            tokens.append(PART)
-        else:
-            tokens.append(Label(item[1:]) if item[0] == "(" else next(leaves))
-    return tokens
