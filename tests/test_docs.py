@@ -16,6 +16,7 @@ import pytest
 import typer.main
 
 from syntagma.cli import app
+from test_layout import ORDER
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 ROOT = Path(__file__).parents[1]
@@ -63,6 +64,12 @@ def test_links_lead_somewhere(page: Path) -> None:
 def test_the_short_documents_are_short() -> None:
     for name, most in (("README.md", 900), ("docs/lab-notes/style.md", 500)):
         assert len((ROOT / name).read_text(encoding="utf-8").split()) <= most, name
+
+
+def test_the_layout_in_contributing_is_that_of_the_test() -> None:
+    _, _, table = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("| module |")
+    named = re.findall(r"^\| (`.*?) \|", table.split("\n\n")[0], re.MULTILINE)
+    assert re.findall(r"`(\w+)`", " ".join(named)) == [name for name in ORDER if not name.startswith("__")]
 
 
 def leaves(command: Any, name: str = "") -> Iterator[tuple[str, Any]]:
