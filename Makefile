@@ -26,7 +26,7 @@ quick: $(VENV)/test.stamp
 	$(PYTEST) -n 2 -m "not slow" $(PURE:%=--cov=syntagma.%) --cov-report=term:skip-covered $(PURE_TESTS)
 
 test: check
-	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || \
+	@command -v chromium || command -v chromium-browser || command -v google-chrome || \
 		echo "chromium is not installed, so the studio's page is not tested (Debian: apt-get install chromium)."
 	$(PYTEST) -n auto
 
