@@ -59,7 +59,7 @@ $(VENV)/demo.stamp: pyproject.toml constraints.txt
 
 $(VENV)/core.stamp: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e . pytest hypothesis
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[serve]' pytest hypothesis
 	@touch $@
 
 $(VENV)/docs.stamp: pyproject.toml constraints.txt
