@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from syntagma.cli.common import Device, Precision
+
 if TYPE_CHECKING:
     from syntagma.experiment.outputs import System
     from syntagma.experiment.tasks import Task
@@ -83,6 +85,8 @@ def reproduce(
     plot: Annotated[
         Path | None, typer.Option(help="Also draw the study of alpha or reward here (svg and png).")
     ] = None,
+    device: Device = "auto",
+    precision: Precision = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a table.")] = False,
 ) -> None:
     """Run an experiment of the paper from its data to its table; or make a table of stored outputs, or a study.
@@ -91,21 +95,24 @@ def reproduce(
     """
     from syntagma.experiment.tasks import TASKS
     from syntagma.experiment.tasks import task as task_of
+    from syntagma.runtime.device import check_device
 
     if show_list:
         _list(as_json)
         return
+    check_device(device, precision)
     if name is None or data is None:
         raise typer.BadParameter("give the name of a recipe, table or study, and --data; --list shows the recipes")
     if name not in STORED:
         if out is None:
             raise typer.BadParameter("a recipe needs --out, the folder of its run")
-        _recipe(name, data, out, until.value, minutes, devices, resamples, as_json)
+        _recipe(name, data, out, until.value, minutes, devices, resamples, device, precision, as_json)
     elif name in TASKS:
         chosen = task_of(name).restricted(only or [])
-        _table(chosen, data, results, _systems(system or [], beam or [1, 5]), against, limit, resamples, as_json)
+        systems = _systems(system or [], beam or [1, 5])
+        _table(chosen, data, results, systems, against, limit, resamples, device, precision, as_json)
     else:
-        _study(name, task_of(task), data, model, limit, plot)
+        _study(name, task_of(task), data, model, limit, plot, device, precision)
 
 
 def _list(as_json: bool) -> None:
@@ -130,6 +137,8 @@ def _recipe(
     minutes: float | None,
     devices: int,
     resamples: int,
+    device: str,
+    precision: str | None,
     as_json: bool,
 ) -> None:
     from dataclasses import replace
@@ -140,7 +149,7 @@ def _recipe(
     recipe = read_recipe(name)
     if minutes is not None:
         recipe = replace(recipe, training=recipe.training | {"minutes": minutes})
-    run = RecipeRun(recipe, data, out, devices, resamples, _say)
+    run = RecipeRun(recipe, data, out, devices, resamples, device, precision, _say)
     try:
         tables = run.run(until)
     except Stopped as stopped:
@@ -170,6 +179,8 @@ def _table(
     against: str,
     limit: int | None,
     resamples: int,
+    device: str,
+    precision: str | None,
     as_json: bool,
 ) -> None:
     from syntagma.errors import InputError, Place
@@ -190,14 +201,24 @@ def _table(
             folder.mkdir(parents=True, exist_ok=True)
             for system in missing:
                 _say(f"{system.name}, beam {system.beam}: {tested.title}")
-                work = SearchWork(system.model, {"beam": system.beam})
+                work = SearchWork(system.model, {"beam": system.beam}, device=device, precision=precision)
                 system = system._replace(version=hash_folder(find_folder(system.model, "model", "model")))
-                write_outputs(system, pairs, folder, partial(parallel, work, workers=processes_for(len(pairs))))
+                workers = processes_for(len(pairs), device)
+                write_outputs(system, pairs, folder, partial(parallel, work, workers=workers))
         if not list(stored(folder)):
             remedy = f"generate some with --system guided={task.model}"
             raise InputError("there are no stored outputs", Place(str(folder)), remedy)
         table = make_table(
-            task, tested, pairs, folder, against=rival, resamples=resamples, part=limit is not None, note=_say
+            task,
+            tested,
+            pairs,
+            folder,
+            against=rival,
+            resamples=resamples,
+            part=limit is not None,
+            device=device,
+            precision=precision,
+            note=_say,
         )
         print(table.to_json() if as_json else table.to_markdown() + "\n")
         if not as_json:
@@ -205,7 +226,16 @@ def _table(
                 _say(signature)
 
 
-def _study(name: str, task: Task, data: Path, model: str, limit: int | None, plot: Path | None) -> None:
+def _study(
+    name: str,
+    task: Task,
+    data: Path,
+    model: str,
+    limit: int | None,
+    plot: Path | None,
+    device: str,
+    precision: str | None,
+) -> None:
     from syntagma.errors import ConfigError
     from syntagma.experiment.studies import STUDIES, Study
     from syntagma.search import Generator
@@ -213,7 +243,7 @@ def _study(name: str, task: Task, data: Path, model: str, limit: int | None, plo
     if plot is not None and name not in ("alpha", "reward"):
         raise ConfigError(f"there is no drawing of {name!r}", remedy="leave --plot out")
     pairs = task.dev.pairs(data)[:limit]
-    generator = Generator.from_pretrained(model)
+    generator = Generator.from_pretrained(model, device=device, precision=precision)
     study = Study(generator, pairs, task.dev.tokenize)
     lines = []
     for figures in STUDIES[name](study):

@@ -1,4 +1,4 @@
-"""What systems wrote for a test set, kept as plain text: one file a system and setting, so a table can be made again.
+"""Outputs of systems for a test set as plain text: one file a system and setting, so a table can be made again.
 
 A file `SYSTEM.beam5.txt` holds a line for each source.  It appears when it is whole; what is there already is not made
 again, and what an interrupted run had of it is gone on with, if it is of the same model.

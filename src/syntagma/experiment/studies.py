@@ -1,4 +1,4 @@
-"""What the paper looks into beside its tables, on dev: one line of figures for each setting.
+"""The paper's studies beside its tables, on dev: one line of figures for each setting.
 
 *trees*: how far induced trees agree with the parser's.  *alpha*: quality and diversity of the beam over the
 accumulation weight.  *reward* and *control*: the reference's shape as a template, favoured more and more, or
@@ -18,10 +18,10 @@ from syntagma.metrics.evaluation import evaluate
 from syntagma.metrics.parsing import TreeMaker, describe, load
 from syntagma.metrics.registry import MetricOptions, select
 from syntagma.search import Generator
-from syntagma.search.generator import Steering
 from syntagma.search.options import SearchOptions
 from syntagma.search.request import SearchRequest
 from syntagma.search.result import Output
+from syntagma.search.steering import Steering
 from syntagma.template import Template, TemplateError
 from syntagma.text import split
 from syntagma.tree import Tree

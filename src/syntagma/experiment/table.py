@@ -74,6 +74,8 @@ def make_table(
     against: Callable[[str], str | None] = lambda system: None,
     resamples: int = 1000,
     part: bool = False,
+    device: str = "cpu",
+    precision: str | None = None,
     note: Callable[[str], None] = lambda text: None,
 ) -> Table:
     """The figures of all outputs in a folder; `against` names the system that each is compared with.
@@ -89,13 +91,15 @@ def make_table(
         tested.tokenize,
         tested.printed or {},
         task.same_language,
+        device=device,
+        precision=precision,
     )
     return compare_systems(rows, texts, against=against, resamples=resamples, note=note)
 
 
 @dataclass(frozen=True)
 class TestRows:
-    """What systems are scored on: sources with their references, the figures, and the rows that the paper prints."""
+    """A test set: sources with their references, the figures, and the rows that the paper prints."""
 
     title: str
     sources: Sequence[str]
@@ -107,6 +111,9 @@ class TestRows:
     same_language: bool = False
     """Whether copying the source, and the reference itself, frame the table."""
     parser: str = "parser-en"
+    device: str = "cpu"
+    """Where texts are parsed and encoded."""
+    precision: str | None = None
 
 
 def compare_systems(
@@ -128,11 +135,11 @@ def compare_systems(
         for index, (source, references) in enumerate(zip(rows.sources, rows.references, strict=True))
     )
     fields = {"hyp", "refs", "src"}
-    options = MetricOptions(tokenize=rows.tokenize)
+    options = MetricOptions(tokenize=rows.tokenize, device=rows.device, precision=rows.precision)
     missing = to_parse(rows.figures, fields)
     maker = None
     if missing:
-        parser = load(rows.parser)
+        parser = load(rows.parser, rows.device, rows.precision)
         maker = TreeMaker(parser, missing)
         options = replace(options, trees=f"parsed by {describe(parser, rows.parser)}")
     metrics = select(rows.figures, fields | missing, options, note)

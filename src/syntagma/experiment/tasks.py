@@ -1,4 +1,4 @@
-"""What is compared: the test sets of a task, where they lie in the data folder, and the figures of its table."""
+"""Tasks: their test sets, where they lie in the data folder, and the figures of their tables."""
 
 from __future__ import annotations
 

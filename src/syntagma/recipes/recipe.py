@@ -127,7 +127,7 @@ class Recipe:
         return self.distil is not None and system != self.distil.teacher
 
     def corpus_options(self, data: Path) -> CorpusOptions:
-        """What the corpus is made with."""
+        """The options that the corpus is made with."""
         values = dict(self.prepare)
         values["exclude"] = [str(data / name) for name in values.get("exclude", ())]
         if values.get("tokenizer"):

@@ -27,6 +27,7 @@ from syntagma.files import atomic_write, lines_begun, read_lines
 from syntagma.hub import PRETRAINED_FILES, fetch, hash_file
 from syntagma.recipes.data import TestTexts, check_data, corpus_parser, parses_outputs, read_test, rows_for
 from syntagma.recipes.recipe import OutputRow, Recipe
+from syntagma.runtime.device import check_device
 from syntagma.search.options import SearchOptions
 from syntagma.search.parallel import SearchWork, parallel, processes_for
 from syntagma.search.steered import SteeredText, Text
@@ -56,6 +57,9 @@ class RecipeRun:
     devices: int = 1
     """Processes that train together, a GPU each."""
     resamples: int = 1000
+    device: str = "auto"
+    """Where texts are written and compared; training takes a GPU where there is one."""
+    precision: str | None = None
     say: Say = lambda text: None
 
     def run(self, until: Step = "table") -> list[Table]:
@@ -79,6 +83,7 @@ class RecipeRun:
 
     def _claim(self, until: Step) -> None:
         """Check everything, and that no other recipe has begun here."""
+        check_device(self.device, self.precision)
         told = json.loads(json.dumps(asdict(self.recipe)))
         path = self.out / "recipe.json"
         if path.exists():
@@ -121,10 +126,15 @@ class RecipeRun:
         assert self.recipe.distil is not None
         folder = self.out / "distilled"
         if not (folder / "corpus.json").is_file():
-            from syntagma.distillation import Teacher, distill
+            from syntagma.train.distillation import Teacher, distill
 
             self.say(f"distil: {self.recipe.distil.teacher} writes the targets anew")
-            teacher = Teacher.load(str(self._model(self.recipe.distil.teacher)), self.recipe.distil.beam)
+            teacher = Teacher.load(
+                str(self._model(self.recipe.distil.teacher)),
+                self.recipe.distil.beam,
+                device=self.device,
+                precision=self.precision,
+            )
             distill(teacher, Corpus.open(self.out / "corpus"), folder)
         return folder
 
@@ -178,7 +188,8 @@ class RecipeRun:
             self.say(f"generate: {name}, {test}")
             options = row.options()
             given = options.to_dict() if isinstance(options, SearchOptions) else options
-            work = SearchWork(str(self._model(row.system)), given, nbest=row.nbest)
+            model = str(self._model(row.system))
+            work = SearchWork(model, given, nbest=row.nbest, device=self.device, precision=self.precision)
             failed = write_records(path, steered, work, mark)
             if failed:
                 self.say(f"{failed} of {len(steered)} sources failed and have no output ({path})")
@@ -213,6 +224,8 @@ class RecipeRun:
             {f"paper: {name}": figures for name, figures in described.printed.items()},
             self.recipe.same_language,
             self.recipe.parser,
+            self.device,
+            self.precision,
         )
         made = rows_for(self.recipe, described)
         outputs = {name: _best_texts(self.outputs(test, name), texts) for name in made}
@@ -238,7 +251,9 @@ def write_records(path: Path, texts: Sequence[Text], work: SearchWork, mark: str
     part = path.with_name(f".{path.name}.{mark}.part")
     waiting = texts[lines_begun(part) :]
     with open(part, "a", encoding="utf-8", newline="\n") as stream:
-        for text, found in zip(waiting, parallel(work, waiting, workers=processes_for(len(waiting))), strict=True):
+        for text, found in zip(
+            waiting, parallel(work, waiting, workers=processes_for(len(waiting), work.device)), strict=True
+        ):
             stream.write(json.dumps(_record(text, found, work.nbest), ensure_ascii=False) + "\n")
             stream.flush()
     part.replace(path)
