@@ -77,7 +77,6 @@ def test_interpretability_of_trees_over_other_words() -> None:
 
 
 def test_template_match() -> None:
-    pytest.importorskip("syntagma.template", reason="there are no templates yet")
     segments = [
         Segment("", induced=ATE, template="(S (NP) (VP (NP)))"),
         Segment("", induced=EAT, template="(S (NP) (VP (NP)))"),

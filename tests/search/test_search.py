@@ -57,9 +57,9 @@ class Work(NamedTuple):
     beams: list[list[tuple[list[int], float]]]
 
 
-def work_of(shared: Path, **options: Any) -> Work:
-    generator = authors_generator(shared / "reference", **{"beam": 4, "score": "sum"} | options)
-    sources = (shared / "reference" / "toy.src").read_text().splitlines()[:4]
+def work_of(reference: Path, **options: Any) -> Work:
+    generator = authors_generator(reference, **{"beam": 4, "score": "sum"} | options)
+    sources = (reference / "toy.src").read_text().splitlines()[:4]
     scheduler = generator.scheduler()
     requests = [generator.request(n, text, Steering(), generator.defaults) for n, text in enumerate(sources)]
     done = sorted(scheduler.run(requests), key=lambda request: request.number)
@@ -269,8 +269,7 @@ class TestAlgorithm:
             texts = [SUBWORDS.decode(hypothesis.context.ids) for hypothesis in request.beam]
             assert texts == ([TEXTS[1]] if forbid_copy and others else [TEXTS[0]] + [TEXTS[1]] * len(others))
 
-    def test_greedy_traces_equal_the_authors(self, shared: Path) -> None:
-        reference = shared / "reference"
+    def test_greedy_traces_equal_the_authors(self, reference: Path) -> None:
         generator = authors_generator(reference, beam=1, score="mean", first_level="plain")
         sources = (reference / "toy.src").read_text().splitlines()
         traces = [json.loads(line) for line in (reference / "tiny_trace.beam1.jsonl").read_text().splitlines()]
@@ -312,14 +311,14 @@ class TestAlgorithm:
                 assert [output.text for output in found] == [output.text for output in other]
                 assert [output.score for output in found] == pytest.approx([output.score for output in other], abs=1e-4)
 
-    def test_bounds_save_work_and_change_nothing_on_a_trained_model(self, shared: Path) -> None:
-        with_bounds, without = (work_of(shared, bounds=bounds) for bounds in (True, False))
+    def test_bounds_save_work_and_change_nothing_on_a_trained_model(self, reference: Path) -> None:
+        with_bounds, without = (work_of(reference, bounds=bounds) for bounds in (True, False))
         assert with_bounds.beams == without.beams
         assert with_bounds.row_steps < 0.9 * without.row_steps
 
     @pytest.mark.parametrize("score", ["sum", "mean"])
-    def test_pruning_saves_work(self, shared: Path, score: str) -> None:
-        exact, wide, narrow = (work_of(shared, prune=prune, score=score) for prune in (0.0, 1e6, 2.0))
+    def test_pruning_saves_work(self, reference: Path, score: str) -> None:
+        exact, wide, narrow = (work_of(reference, prune=prune, score=score) for prune in (0.0, 1e6, 2.0))
         assert exact == wide
         assert narrow.row_steps < 0.9 * exact.row_steps
         assert all(found and found[0][1] <= best[0][1] for found, best in zip(narrow.beams, exact.beams, strict=True))
