@@ -10,7 +10,7 @@ import syntagma
 ORDER = [
     "errors", "client", "protobuf", "files", "config", "hub", "process", "engines", "tree", "levels", "template",
     "text", "network", "convert", "backbone", "runtime", "parse", "metrics", "corpus", "backtranslation", "search",
-    "train", "distillation", "experiment", "recipes", "serve", "bench", "cli", "demo", "__main__", "__init__",
+    "train", "distillation", "recipes", "serve", "bench", "cli", "demo", "__main__", "__init__",
 ]  # fmt: skip
 ROOT = Path(syntagma.__file__).parent
 

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from syntagma.experiment.tasks import task
 from syntagma.hub import find_folder
+from syntagma.recipes.data import read_test
+from syntagma.recipes.reading import read_recipe
 from syntagma.search import Generator
 from syntagma.template import Template
 from syntagma.tree import Tree
@@ -69,10 +70,9 @@ def test_the_demo(tmp_path: Path) -> None:
     ("system", "model"), [("guided", "translate-de-en"), ("seq2seq", str(ROOT / "baselines" / "seq2seq-de-en"))]
 )
 def test_the_models_of_a_table_write_what_is_stored(system: str, model: str, shared: Path) -> None:
-    stored = (
-        (ROOT / "results" / "translate" / "tatoeba" / f"{system}.beam5.txt").read_text(encoding="utf-8").split("\n")
-    )
-    sources = [source for source, _ in task("translate").sets[0].pairs(shared)]
+    outputs = ROOT / "results" / "translate" / "outputs" / "tatoeba"
+    stored = (outputs / f"{system}-beam-5.txt").read_text(encoding="utf-8").split("\n")
+    sources = read_test(read_recipe("translate").tests["tatoeba"], shared).sources
     short = sorted(range(len(sources)), key=lambda at: len(sources[at]))[100:600:100]
     found = Generator.from_pretrained(model).stream([sources[at] for at in short])
     assert [one[0].text for one in found if isinstance(one, list)] == [stored[at] for at in short]

@@ -14,11 +14,10 @@ import pytest
 import yaml
 
 from syntagma.errors import ConfigError
-from syntagma.experiment.table import Row, Table
-from syntagma.recipes import run as module
+from syntagma.recipes import outputs as module
 from syntagma.recipes.data import check_data
-from syntagma.recipes.recipe import RecipeError, bundled_recipes, read_recipe
-from syntagma.recipes.run import RecipeRun, average
+from syntagma.recipes.reading import RecipeError, bundled_recipes, read_recipe
+from syntagma.recipes.run import RecipeRun
 from syntagma.search import SteeredText
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -206,13 +205,3 @@ def test_the_list_says_what_each_recipe_needs(syntagma: Run) -> None:
         "did you mean 'paranmt-small'?"
         in syntagma("reproduce", "paranmt-smal", "--data", ".", "--out", "x", check=1).stderr
     )
-
-
-def test_the_average_has_the_rows_that_all_tables_have() -> None:
-    def table(**figures: float) -> Table:
-        rows = tuple(Row(name, {"bleu": value}, {}, {}) for name, value in figures.items())
-        return Table("t", 2, ("bleu",), rows, ())
-
-    made = average([table(a=10, b=1), table(b=2), table(a=5, b=6)])
-    assert [(row.system, row.figures) for row in made.rows] == [("b", {"bleu": 3.0})]
-    assert made.segments == 6

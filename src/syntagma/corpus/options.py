@@ -19,6 +19,8 @@ from syntagma.tree import KEPT_LABELS, check_label
 SPLITS: Final = ("train", "dev", "test")
 FORMATS: Final = ("tsv", "csv", "jsonl", "parallel", "corpus")
 BRACKETS: Final = "brackets:"
+ALL_LABELS: Final = ("*",)
+"""Instead of labels: all that the parser makes, parts of speech among them."""
 AUTO: Final = -1
 """As many pairs for dev as suit the corpus, see `shards.auto_dev`."""
 
@@ -57,7 +59,7 @@ class Options:
     no_swap: tuple[str, ...] = ()  # he,him,his/she,her,hers: words that must not change from one group to another
     parser: str = "neural"  # as `syntagma.parse.base` names them; brackets:FILE for trees aligned with the pairs
     max_levels: int = 32
-    labels: tuple[str, ...] = KEPT_LABELS
+    labels: tuple[str, ...] = KEPT_LABELS  # ALL_LABELS: all that the parser makes, parts of speech too
     label_noise: float = 0.0
     seed: int = 1
     vocab_size: int = 8000

@@ -9,6 +9,7 @@ from syntagma.errors import ConfigError, SyntagmaError
 from syntagma.metrics.base import Metric
 from syntagma.metrics.beam import BeamQuality, DLexBeam, DSynBeam
 from syntagma.metrics.bleu import Bleu, IBleu, SelfBleu
+from syntagma.metrics.edits import EditFollowed
 from syntagma.metrics.lexical import ChrF, CopyRate, DLex, LengthRatio
 from syntagma.metrics.meteor import Meteor
 from syntagma.metrics.parsing import PARSED_FIELDS
@@ -61,6 +62,7 @@ def _entries() -> list[_Entry]:
         _Entry(DSynBeam, lambda o: DSynBeam(o.depth, o.beam_trees)),
         _Entry(Interpretability, lambda o: Interpretability(trees=o.trees)),
         _Entry(TemplateMatch, lambda o: TemplateMatch()),
+        _Entry(EditFollowed, lambda o: EditFollowed(o.trees)),
     ]
 
 
@@ -68,7 +70,7 @@ _GROUPS = {"rouge": Rouge, "beam_quality": BeamQuality, "tree_spans": Interpreta
 _OPTION_FOR = {
     "refs": "--ref", "src": "--src", "hyp_tree": "--hyp-trees or --parser", "src_tree": "--src-trees or --parser",
     "ref_trees": "--ref-trees or --parser", "induced": "--induced-trees or --nbest", "template": "--templates",
-    "nbest": "--nbest", "nbest_trees": "trees in --nbest or --parser",
+    "nbest": "--nbest", "nbest_trees": "trees in --nbest or --parser", "edit": "a recipe whose rows follow edits",
 }  # fmt: skip
 
 

@@ -35,6 +35,10 @@ TITLES = {
     "tree_recall": "tree recall",
     "tree_f1": "tree F1",
     "template_match": "template match",
+    "edit_followed": "edits followed",
+    "params": "parameters (M)",
+    "speed": "sentences/s",
+    "output_tokens": "tokens an output",
 }
 _LATEX = {"_": r"\_", "%": r"\%", "&": r"\&", "#": r"\#", "↓": r"$\downarrow$"}
 

@@ -90,6 +90,9 @@ def learning_rate(config: TrainConfig, plan: Plan, step: int) -> float:
     >>> line = TrainConfig("corpus", lr=1.0, schedule="linear")
     >>> [round(learning_rate(line, Plan(6, 2), step), 3) for step in range(6)]
     [0.5, 1.0, 1.0, 0.75, 0.5, 0.25]
+    >>> curve = TrainConfig("corpus", lr=1.0, schedule="exponential", lr_end=0.0625)
+    >>> [round(learning_rate(curve, Plan(6, 2), step), 3) for step in range(7)]
+    [0.5, 1.0, 1.0, 0.5, 0.25, 0.125, 0.062]
     """
     if step < plan.warmup:
         return config.lr * (step + 1) / plan.warmup
@@ -99,6 +102,8 @@ def learning_rate(config: TrainConfig, plan: Plan, step: int) -> float:
         return config.lr
     start = plan.progress(plan.warmup)
     done = (plan.progress(step) - start) / max(1 - start, 1e-9)
+    if config.schedule == "exponential":
+        return float(config.lr * ((config.lr_end or config.lr / 100) / config.lr) ** done)
     left = 1 - done if config.schedule == "linear" else 0.5 * (1 + math.cos(math.pi * done))
     return config.lr_end + (config.lr - config.lr_end) * left
 
