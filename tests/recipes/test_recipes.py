@@ -13,12 +13,14 @@ from typing import Any
 import pytest
 import yaml
 
+from syntagma.corpus import Corpus
 from syntagma.errors import ConfigError
 from syntagma.recipes import outputs as module
 from syntagma.recipes.data import check_data
 from syntagma.recipes.reading import RecipeError, bundled_recipes, read_recipe
 from syntagma.recipes.run import RecipeRun
 from syntagma.search import SteeredText
+from syntagma.tree import Tree
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 PAIRS = [
@@ -205,3 +207,40 @@ def test_the_list_says_what_each_recipe_needs(syntagma: Run) -> None:
         "did you mean 'paranmt-small'?"
         in syntagma("reproduce", "paranmt-smal", "--data", ".", "--out", "x", check=1).stderr
     )
+
+
+def test_systems_may_have_corpora_of_their_own(data: Path, tmp_path: Path) -> None:
+    free = {"options": {"valid_brackets": False, "max_tokens": 60}}
+    recipe = read_recipe(
+        write(
+            tmp_path,
+            training=RECIPE["training"] | {"steps": 3},
+            distil=None,
+            systems={
+                "noisy": {"architecture": "extra-encoder", "prepare": {"label_noise": 1.0}},
+                "linearised": {"architecture": "linearised", "prepare": {"labels": ["*"], "vocab_size": 400}},
+            },
+            rows={
+                "noisy": {"system": "noisy", "beam": 1, "options": {"max_depth": 3, "max_tokens": 8}},
+                "free": {"system": "linearised", "beam": 2} | free,
+                "valid": {"system": "linearised", "beam": 2, "options": {"max_tokens": 60}},
+            },
+            metrics=["bleu"],
+            facts=["params", "output_tokens"],
+            tests={"test": {"pairs": "test.tsv"}},
+        )
+    )
+    (table,) = RecipeRun(recipe, data, tmp_path / "run", resamples=0).run()
+    plain, noisy, linearised = (
+        Corpus.open(tmp_path / "run" / name) for name in ("corpus", "corpus-noisy", "corpus-linearised")
+    )
+    assert noisy.fingerprint == plain.fingerprint
+    assert [pair.full for pair in noisy.split("dev")] == [pair.full for pair in plain.split("dev")]
+    assert all(a.tree != b.tree for a, b in zip(noisy.split("train"), plain.split("train"), strict=True))
+    assert {"SQ", "PRP", "DT", "."} <= set(linearised.labels)
+    full, words = linearised.split("train").examples.lengths(), plain.split("train").examples.lengths()
+    assert full.linear.sum() > 3 * words.target.sum(), "all labels and parts of speech are written"
+    by_name = {row.system: row.figures for row in table.rows}
+    assert by_name["free"]["params"] == by_name["valid"]["params"] > 0
+    for line in (tmp_path / "run" / "outputs" / "test" / "valid.jsonl").read_text().splitlines():
+        assert Tree.read(json.loads(line)["hypotheses"][0]["tree"]).label

@@ -12,10 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from search_models import TEXTS, random_generator, random_model
+from syntagma import levels
 from syntagma.convert.authors import convert
 from syntagma.errors import ConfigError, LabelError, SyntagmaError
 from syntagma.hub import bundled
-from syntagma.levels import MalformedInfill, expand, read_tokens, show
+from syntagma.levels import Label, MalformedInfill, expand, read_tokens, show
 from syntagma.network.batch import Example, make_batch
 from syntagma.network.config import Architecture
 from syntagma.network.contexts import AnnotatedContext
@@ -24,12 +25,22 @@ from syntagma.runtime.base import Mask
 from syntagma.runtime.torch import TorchRuntime
 from syntagma.search import Generator, Output, SearchOptions, Steering
 from syntagma.search.constraints.copy import CopyConstraint
-from syntagma.search.constraints.grammar import END, LABELS, PART, WORDS, BracketState, InfillState, TokenKind
+from syntagma.search.constraints.grammar import (
+    END,
+    LABELS,
+    PART,
+    WORDS,
+    BracketState,
+    FreeState,
+    InfillState,
+    TokenKind,
+)
 from syntagma.search.hypothesis import Hypothesis, Infill
 from syntagma.search.request import SearchRequest
+from syntagma.search.result import bracketed
 from syntagma.search.selection import diverse
 from syntagma.template import Template, TemplateError
-from syntagma.text import Subwords, split
+from syntagma.text import Subwords, Word, split
 from syntagma.tree import Tree
 
 SUBWORDS = Subwords.train([split(text).words for text in TEXTS * 3], size=300)
@@ -138,6 +149,23 @@ class TestWellFormed:
             assert state.open_brackets >= 0
         assert state.open_brackets == 0
         assert written <= tokens
+
+    @given(st.integers(2, 40), st.randoms())
+    def test_free_brackets_end_within_their_tokens_and_are_read_as_a_tree(
+        self, tokens: int, chance: random.Random
+    ) -> None:
+        state, written = FreeState(0, tokens), []
+        while True:
+            kind = chance.choice([int(kind) for kind in TokenKind if kind & state.kinds])
+            if kind == END:
+                break
+            written.append({WORDS: Word("a"), LABELS: Label("NP"), PART: levels.PART}[kind])
+            state = state.after(kind)
+        assert len(written) < tokens
+        tree = bracketed(written)
+        words = sum(isinstance(token, Word) for token in written)
+        assert sum(word == "a" for word in tree.words()) == words
+        assert tree.walk.count("(NP") == sum(isinstance(token, Label) for token in written)
 
     @given(st.integers(1, 6), st.integers(1, 40), st.booleans(), st.randoms())
     def test_the_grammar_always_ends_within_its_tokens(

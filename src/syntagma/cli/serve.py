@@ -33,7 +33,10 @@ def serve(
     compare: Annotated[
         Path | None, typer.Option(help="A blind comparison: JSON lines of a source and two systems' outputs.")
     ] = None,
-    votes: Annotated[Path, typer.Option(help="Where the votes of the comparison are kept.")] = Path("votes.sqlite"),
+    control_task: Annotated[
+        Path | None, typer.Option(help="An experiment on partial control, /control: what `control-task` wrote.")
+    ] = None,
+    votes: Annotated[Path, typer.Option(help="Where votes, edits and judgements are kept.")] = Path("votes.sqlite"),
     batch_size: Annotated[int, typer.Option(min=1, help="Texts searched at once.")] = 32,
     queue: Annotated[int, typer.Option(min=1, help="Texts that may wait; beyond, 503 is answered.")] = 128,
     seconds: Annotated[float, typer.Option(help="The time limit of a request.")] = 30.0,
@@ -71,6 +74,7 @@ def serve(
             token=token if token_file is None else _read_token(token_file, token),
             hosts=tuple(allow_host or ()),
             compare=None if compare is None else str(compare),
+            control_task=None if control_task is None else str(control_task),
             votes=str(votes),
             batch=batch_size,
             queue=queue,

@@ -146,11 +146,11 @@ def _joins(context: Tokens, infill: Tokens) -> tuple[str, ...]:
 def read_out_plain(hypothesis: Hypothesis, vocabulary: Vocabulary, linearised: bool) -> Output:
     """The output of a baseline: text alone, or with the tree that it spells in brackets."""
     ids = hypothesis.context.ids
-    tree = _bracketed(vocabulary.decode_tokens(ids)) if linearised else None
+    tree = bracketed(vocabulary.decode_tokens(ids)) if linearised else None
     return Output(vocabulary.decode(ids), hypothesis.score, tree, ())
 
 
-def _bracketed(tokens: Iterable[Token]) -> Tree:
+def bracketed(tokens: Iterable[Token]) -> Tree:
     """The tree of tokens in which a label opens a constituent and `<c>` closes it.
 
     A `<c>` too many closes nothing, what is left open ends with the tokens.

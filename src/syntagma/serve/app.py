@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 from syntagma import __version__
 from syntagma.errors import SyntagmaError
 from syntagma.serve import schemas
+from syntagma.serve.control_routes import add_control
 from syntagma.serve.events import ClientGone, Events, while_asking
 from syntagma.serve.guard import Guard
 from syntagma.serve.service import Service, as_sentence, sentence_of
@@ -75,6 +76,8 @@ def make_app(service: Service) -> Guard:
     _parses(app, service)
     if service.comparison is not None:
         _compares(app, service)
+    if service.control is not None:
+        add_control(app, service, service.control, service.voting, _WORK)
     _tells(app, service)
     _studio(app)
     paths = {route.path for route in app.routes if hasattr(route, "path")} - {"/studio/{path:path}"}
@@ -237,6 +240,10 @@ def _studio(app: FastAPI) -> None:
     @app.get("/compare", include_in_schema=False)
     def compare() -> Response:
         return _file("compare.html")
+
+    @app.get("/control", include_in_schema=False)
+    def control() -> Response:
+        return _file("control.html")
 
     @app.get("/studio/{path:path}", include_in_schema=False)
     def studio(path: str) -> Response:

@@ -19,6 +19,7 @@ from syntagma.config import Settings
 from syntagma.errors import ConfigError
 from syntagma.serve.app import make_app
 from syntagma.serve.compare import Comparison, VoteStore, read_items
+from syntagma.serve.control import ControlStore, ControlTask, read_task
 from syntagma.serve.guard import Rules, is_loopback
 from syntagma.serve.models import load_bundled_parser, load_models
 from syntagma.serve.service import Service
@@ -39,6 +40,7 @@ class ServeSettings(Settings):
     hosts: tuple[str, ...] = ()
     """Further names by which the service is known, such as that of a proxy before it."""
     compare: str | None = None
+    control_task: str | None = None
     votes: str = "votes.sqlite"
     batch: int = 32
     queue: int = 128
@@ -85,6 +87,9 @@ def serve(settings: ServeSettings) -> None:
         comparison = None
         if settings.compare is not None:
             comparison = Comparison(read_items(Path(settings.compare)), VoteStore(Path(settings.votes)))
+        control = None
+        if settings.control_task is not None:
+            control = ControlTask(read_task(Path(settings.control_task)), ControlStore(Path(settings.votes)))
         models = load_models(
             settings.models,
             batch=settings.batch,
@@ -98,7 +103,7 @@ def serve(settings: ServeSettings) -> None:
             seconds=settings.seconds,
             patience=settings.patience,
         )
-        service = Service(models, parser=load_bundled_parser(), comparison=comparison, rules=rules)
+        service = Service(models, parser=load_bundled_parser(), comparison=comparison, control=control, rules=rules)
         config = uvicorn.Config(
             make_app(service),
             log_level="warning",
