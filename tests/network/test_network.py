@@ -161,7 +161,7 @@ class TestScores:
         with torch.inference_mode():
             batch, other = (make_batch([made], net.config) for made in (one, changed))
             first = slice(0, int((batch.level < len(one.levels)).sum()))
-            states = [net._decode(made, net.encode(made.source))[:, first] for made in (batch, other)]
+            states = [net(made, net.encode(made.source))[:, first] for made in (batch, other)]
         assert torch.allclose(*states, atol=1e-6)
 
     @pytest.mark.parametrize("extras", [{}, {"copy": True}])

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from syntagma.network import output
-from syntagma.network.output import write
+from syntagma.network.output import fused_linear_cross_entropy
 
 
 def plainly(hidden: Tensor, weight: Tensor, targets: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -29,7 +29,7 @@ def test_scores_and_gradients_are_those_of_a_softmax_however_many_fit_at_a_time(
     try:
         states = torch.randn(rows, 8)
         embeddings = 3 * torch.randn(tokens, 8)
-        for way in (write, plainly):
+        for way in (fused_linear_cross_entropy, plainly):
             hidden, weight = states.clone().requires_grad_(), embeddings.clone().requires_grad_()
             scores, behind, best = way(hidden, weight, targets)
             ((1 - smoothing) * scores * weights - smoothing * behind).sum().backward()
@@ -46,9 +46,9 @@ def test_scores_and_gradients_are_those_of_a_softmax_however_many_fit_at_a_time(
 def test_without_gradients_no_probabilities_are_kept() -> None:
     hidden, weight, targets = torch.randn(3, 4), torch.randn(5, 4, requires_grad=True), torch.tensor([0, 1, 2])
     with torch.no_grad():
-        silent = write(hidden, weight, targets)
-    assert not silent.scores.requires_grad
-    assert torch.equal(silent.scores, write(hidden, weight, targets).scores)
+        silent = fused_linear_cross_entropy(hidden, weight, targets)
+    assert not silent.log_probabilities.requires_grad
+    assert torch.equal(silent.log_probabilities, fused_linear_cross_entropy(hidden, weight, targets).log_probabilities)
 
 
 def test_half_precision_is_close() -> None:
@@ -58,13 +58,13 @@ def test_half_precision_is_close() -> None:
     for half in (False, True):
         hidden, weight = states.clone().requires_grad_(), embeddings.clone().requires_grad_()
         with torch.autocast("cpu", torch.bfloat16, enabled=half):
-            found = write(hidden, weight, targets)
-        assert found.scores.dtype is torch.float32
-        found.scores.sum().backward()
+            found = fused_linear_cross_entropy(hidden, weight, targets)
+        assert found.log_probabilities.dtype is torch.float32
+        found.log_probabilities.sum().backward()
         assert hidden.grad is not None
         assert weight.grad is not None
         assert weight.grad.dtype is torch.float32
-        scores.append(found.scores)
+        scores.append(found.log_probabilities)
         gradients.append(torch.cat([hidden.grad.flatten(), weight.grad.flatten()]))
     assert scores[1].tolist() == pytest.approx(scores[0].tolist(), abs=0.1)
     assert torch.nn.functional.cosine_similarity(*gradients, dim=0).item() > 0.999

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -151,6 +151,45 @@ class Encoder(nn.Module):
         return done
 
 
+class Attended(Protocol):
+    """What a sublayer of the decoder attends to: what is written already, a context, or a source."""
+
+    def __call__(self, block: AttentionBlock, states: Tensor) -> Tensor:
+        """Let states [N, L, W] attend through a block."""
+
+
+class Itself(NamedTuple):
+    """States that attend to each other, as far as the mask allows."""
+
+    mask: Tensor | None
+
+    def __call__(self, block: AttentionBlock, states: Tensor) -> Tensor:
+        """Let states [B, L, W] attend to themselves."""
+        return block.to_self(states, self.mask)
+
+
+class Cached(NamedTuple):
+    """Keys and values computed before."""
+
+    cache: KeyValue
+    mask: Tensor | None
+
+    def __call__(self, block: AttentionBlock, states: Tensor) -> Tensor:
+        """Let states [B, L, W] attend to keys and values [B, H, M, D]."""
+        return block.to_cache(states, self.cache, self.mask)
+
+
+class Projected(NamedTuple):
+    """States of an encoder, whose keys and values each block computes for itself."""
+
+    states: Tensor
+    mask: Tensor | None
+
+    def __call__(self, block: AttentionBlock, states: Tensor) -> Tensor:
+        """Let states [B, L, W] attend to the encoder's [B, M, W]."""
+        return block.to_cache(states, block.attention.project_kv(self.states), self.mask)
+
+
 class DecoderLayer(nn.Module):
     """Self-attention, attention to the context where there is one, attention to the source, feed-forward."""
 
@@ -160,6 +199,15 @@ class DecoderLayer(nn.Module):
         self.context_attention = AttentionBlock(config, config.context_norm) if config.attends_to_context else None
         self.source_attention = AttentionBlock(config)
         self.feed_forward = FeedForwardBlock(config)
+
+    def forward(self, states: Tensor, written: Attended, context: Attended | None, source: Attended) -> Tensor:
+        """States [N, L, W] after all sublayers; the same in training and in generation."""
+        states = written(self.self_attention, states)
+        if self.context_attention is not None and context is not None:
+            states = context(self.context_attention, states)
+        states = source(self.source_attention, states)
+        done: Tensor = self.feed_forward(states)
+        return done
 
 
 class Positions(nn.Module):

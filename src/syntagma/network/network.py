@@ -18,8 +18,8 @@ from torch.nn import functional as F
 
 from syntagma.network.batch import Batch, Contexts
 from syntagma.network.config import ModelConfig
-from syntagma.network.layers import AttentionBlock, DecoderLayer, Encoder, KeyValue, Positions
-from syntagma.network.output import CopyHead, Written, following, write
+from syntagma.network.layers import Cached, DecoderLayer, Encoder, Itself, KeyValue, Positions, Projected
+from syntagma.network.output import CopyHead, TokenScores, following, fused_linear_cross_entropy
 from syntagma.network.state import DecoderState, Feed, IntArray, SharedKV, join_layers, join_padded, lowest
 
 
@@ -82,7 +82,7 @@ class _Targets(NamedTuple):
     where: Tensor
     ids: Tensor
     hidden: Tensor
-    written: Written
+    scores: TokenScores
     nll: Tensor
     sources: Tensor
     pointer: Tensor | None
@@ -118,69 +118,61 @@ class Network(nn.Module):
 
     # -- what training uses
 
+    def forward(self, batch: Batch, encoded: Encoded) -> Tensor:
+        """Decoder states [B, T, W] of whole infills: each token sees its own level only, up to itself."""
+        config = self.config
+        states = self._embed(batch.inputs, batch.place, batch.slot)
+        dtype, size = states.dtype, batch.inputs.shape[1]
+        causal = torch.ones(size, size, dtype=torch.bool, device=states.device).tril()
+        same_level = batch.level[:, None, :, None] == batch.level[:, None, None, :]
+        written = Itself(additive(same_level & causal, dtype))
+        context = None
+        if config.attends_to_context:
+            assert batch.contexts is not None
+            same_level = batch.level[:, None, :, None] == batch.contexts.level[:, None, None, :]
+            context = Projected(self._encode_contexts(batch.contexts), additive(same_level, dtype))
+        source_mask = additive((encoded.ids != config.pad)[:, None, None, :], dtype)
+        for layer, source in zip(self.layers, encoded.layers, strict=True):
+            states = layer(states, written, context, Cached(source, source_mask))
+        done: Tensor = self.decoder_norm(states)
+        return done
+
     def loss(self, batch: Batch, smoothing: float = 0.0) -> Loss:
         """The loss of a batch, summed over its infill tokens."""
-        found = self._score_targets(batch, self.encode(_concatenated(batch, self.config)))
-        total = (1 - smoothing) * found.nll + smoothing * found.written.behind if smoothing else found.nll
-        best = found.written.best if self.training else self._best(found)  # with copies, only a validation asks
-        return Loss(total.sum(), found.nll.sum(), best.sum(), found.ids.numel())
-
-    def _best(self, found: _Targets) -> Tensor:
-        """Which targets [N] are the likeliest tokens, written or copied."""
-        if self.copy is None or found.pointer is None:
-            return found.written.best
-        logits = self._logits(found.hidden).float()
-        self.copy.mix(found.hidden, found.pointer, found.sources, logits, torch.logsumexp(logits, dim=-1))
-        return logits.argmax(dim=-1) == found.ids
+        targets = self._score_targets(batch, self.encode(_concatenated(batch, self.config)))
+        total = (1 - smoothing) * targets.nll + smoothing * targets.scores.smooth_loss if smoothing else targets.nll
+        best = targets.scores.best if self.training else self._best(targets)  # with copies, only a validation asks
+        return Loss(total.sum(), targets.nll.sum(), best.sum(), targets.ids.numel())
 
     def token_scores(self, batch: Batch) -> Tensor:
         """The log-probability of each infill token [B, T]; 0 at padding.  A source that comes twice is encoded once."""
         sources, rows = torch.unique(_concatenated(batch, self.config), dim=0, return_inverse=True)
-        found = self._score_targets(batch, self.encode(sources).select(rows))
-        scores = torch.zeros(batch.targets.shape, dtype=found.nll.dtype, device=found.nll.device)
-        scores[found.where] = -found.nll
+        targets = self._score_targets(batch, self.encode(sources).select(rows))
+        scores = torch.zeros(batch.targets.shape, dtype=targets.nll.dtype, device=targets.nll.device)
+        scores[targets.where] = -targets.nll
         return scores
 
     def _score_targets(self, batch: Batch, encoded: Encoded) -> _Targets:
         """How the infill tokens of a batch are scored."""
-        hidden = self._decode(batch, encoded)
         where = batch.level > 0
-        targets = batch.targets[where]
-        chosen = hidden[where]
-        written = write(chosen, self.output_weight, targets, self.output_bias)
-        nll = -written.scores
+        hidden, ids = self(batch, encoded)[where], batch.targets[where]
+        scores = fused_linear_cross_entropy(hidden, self.output_weight, ids, self.output_bias)
+        nll = -scores.log_probabilities
         rows = where.nonzero()[:, 0]
-        ids, pointer = encoded.ids[rows], None
+        sources, pointer = encoded.ids[rows], None
         if self.copy is not None:
-            follows = following(ids, batch.inputs[where])
-            pointer = self.copy.pointer(chosen, self.copy.key(encoded.states)[rows], ids == self.config.pad, follows)
-            nll = -self.copy.mixed(chosen, pointer, ids == targets[:, None], written.scores)
-        return _Targets(where, targets, chosen, written, nll, ids, pointer)
+            follows, padding = following(sources, batch.inputs[where]), sources == self.config.pad
+            pointer = self.copy.pointer(hidden, self.copy.key(encoded.states)[rows], padding, follows)
+            nll = -self.copy.mixed(hidden, pointer, sources == ids[:, None], scores.log_probabilities)
+        return _Targets(where, ids, hidden, scores, nll, sources, pointer)
 
-    def _decode(self, batch: Batch, encoded: Encoded) -> Tensor:
-        """Decoder states [B, T, W] of whole infills: each token sees its own level only, up to itself."""
-        states = self._embed(batch.inputs, batch.place, batch.slot)
-        same_level = batch.level[:, None, :, None] == batch.level[:, None, None, :]
-        size = batch.inputs.shape[1]
-        causal = torch.ones(size, size, dtype=torch.bool, device=states.device).tril()
-        self_mask = additive(same_level & causal, states.dtype)
-        source_mask = additive((encoded.ids != self.config.pad)[:, None, None, :], states.dtype)
-        context_states: Tensor | None = None
-        context_mask: Tensor | None = None
-        if self.config.attends_to_context:
-            assert batch.contexts is not None
-            context_states = self._encode_contexts(batch.contexts)
-            same = batch.level[:, None, :, None] == batch.contexts.level[:, None, None, :]
-            context_mask = additive(same, states.dtype)
-        for layer, source in zip(self.layers, encoded.layers, strict=True):
-            states = layer.self_attention.to_self(states, self_mask)
-            if layer.context_attention is not None and context_states is not None:
-                context = layer.context_attention.attention.project_kv(context_states)
-                states = layer.context_attention.to_cache(states, context, context_mask)
-            states = layer.source_attention.to_cache(states, source, source_mask)
-            states = layer.feed_forward(states)
-        done: Tensor = self.decoder_norm(states)
-        return done
+    def _best(self, targets: _Targets) -> Tensor:
+        """Which targets [N] are the likeliest tokens, written or copied."""
+        if self.copy is None or targets.pointer is None:
+            return targets.scores.best
+        logits = self._logits(targets.hidden).float()
+        self.copy.mix(targets.hidden, targets.pointer, targets.sources, logits, torch.logsumexp(logits, dim=-1))
+        return logits.argmax(dim=-1) == targets.ids
 
     # -- what generation uses
 
@@ -230,14 +222,9 @@ class Network(nn.Module):
             seen = torch.arange(size, device=states.device) <= feed.positions[:, :, None]
             mask = additive(seen[:, None], states.dtype)
         for number, layer in enumerate(self.layers):
-            block = layer.self_attention
-            before = block.before(states)
-            written = state.write(number, block.attention.project_kv(before), feed, first, size)
-            states = block.after(states, block.attention(before, written, mask))
-            if layer.context_attention is not None and state.contexts is not None:
-                states = _attend_shared(layer.context_attention, states, state.contexts, feed.context_seats, number)
-            states = _attend_shared(layer.source_attention, states, state.sources, feed.source_seats, number)
-            states = layer.feed_forward(states)
+            written = state.written(number, feed, first, size, mask)
+            context = None if state.contexts is None else state.contexts.seated(number, feed.context_seats)
+            states = layer(states, written, context, state.sources.seated(number, feed.source_seats))
         done: Tensor = self.decoder_norm(states).view(rows, inner, -1)
         return done
 
@@ -285,14 +272,6 @@ class Network(nn.Module):
 
     def _logits(self, hidden: Tensor) -> Tensor:
         return F.linear(hidden, self.output_weight, self.output_bias)
-
-
-def _attend_shared(block: AttentionBlock, states: Tensor, shared: SharedKV, seats: Tensor, layer: int) -> Tensor:
-    """States [N, L, W] that look at what rows share, those that read the same together."""
-    attention = block.attention
-    packed = shared.pack(attention.query(block.before(states)), seats)
-    values = shared.unpack(attention.attend(packed, shared.layers[layer], shared.mask), seats, states.shape[1])
-    return block.after(states, attention.output(values))
 
 
 def join_source(source: Tensor, contexts: Tensor, config: ModelConfig) -> Tensor:

@@ -1,8 +1,8 @@
 """The output layer: what is written from the vocabulary, and what is copied from the source.
 
-Training needs of the vocabulary's scores only how likely each target is, and the gradient of that.  `write` makes both
-a few hundred rows at a time, so that the scores of all tokens stay in the processor's cache, and keeps nothing but the
-probabilities that the gradient is made from.
+Training needs of the vocabulary's scores only how likely each target is, and the gradient of that.
+`fused_linear_cross_entropy` makes both a few hundred rows at a time, so that the scores of all tokens stay in the
+processor's cache, and keeps nothing but the probabilities that the gradient is made from.
 """
 
 from __future__ import annotations
@@ -20,33 +20,38 @@ _ROOM = 1 << 21
 """Scores that a processor has at hand at a time; 256 rows of 8,000 tokens take 8 MB."""
 
 
-class Written(NamedTuple):
-    """Of targets [N] that are written: their log-probabilities, how far the mean token is behind, which are best.
+class TokenScores(NamedTuple):
+    """Of targets [N]: their log-probabilities, their smooth loss, and which of them are the likeliest tokens.
 
-    `behind` [N] is the mean of all tokens' negative log-probabilities, which label smoothing minimises.
+    The smooth loss is the mean of all tokens' negative log-probabilities, which label smoothing minimises.
     """
 
-    scores: Tensor
-    behind: Tensor
+    log_probabilities: Tensor
+    smooth_loss: Tensor
     best: Tensor
 
 
-def write(hidden: Tensor, weight: Tensor, targets: Tensor, bias: Tensor | None = None) -> Written:
+def fused_linear_cross_entropy(
+    hidden: Tensor, weight: Tensor, targets: Tensor, bias: Tensor | None = None
+) -> TokenScores:
     """How likely states [N, W] are to write `targets` [N], with the vocabulary's embeddings [V, W] and biases [V].
 
     >>> states, embeddings, targets = torch.eye(2), torch.tensor([[1.0, 0], [0, 1], [0, 0]]), torch.tensor([0, 2])
-    >>> found = write(states, embeddings, targets)
+    >>> scores = fused_linear_cross_entropy(states, embeddings, targets)
     >>> expected = F.log_softmax(states @ embeddings.T, dim=-1)
-    >>> torch.allclose(found.scores, expected[[0, 1], targets]), torch.allclose(found.behind, -expected.mean(dim=-1))
-    (True, True)
-    >>> found.best.tolist()
+    >>> torch.allclose(scores.log_probabilities, expected[[0, 1], targets])
+    True
+    >>> torch.allclose(scores.smooth_loss, -expected.mean(dim=-1))
+    True
+    >>> scores.best.tolist()
     [True, False]
     """
-    return Written(*_Write.apply(hidden, weight, targets, bias, torch.is_grad_enabled()))  # type: ignore[no-untyped-call]
+    learn = torch.is_grad_enabled()
+    return TokenScores(*_LinearCrossEntropy.apply(hidden, weight, targets, bias, learn))  # type: ignore[no-untyped-call]
 
 
-class _Write(torch.autograd.Function):
-    """`write` with its gradient, in the precision that is asked for; sums are always in single precision."""
+class _LinearCrossEntropy(torch.autograd.Function):
+    """That with its gradient, in the precision that is asked for; sums are always in single precision."""
 
     @staticmethod
     def forward(
@@ -56,39 +61,39 @@ class _Write(torch.autograd.Function):
         precision = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else hidden.dtype
         states, embeddings = hidden.to(precision), weight.to(precision)
         chances = states.new_empty(len(states) if learn else 0, len(embeddings))
-        scores, behind = (hidden.new_empty(len(states), dtype=torch.float32) for _ in range(2))
+        scores, smooth = (hidden.new_empty(len(states), dtype=torch.float32) for _ in range(2))
         best = targets.new_empty(len(states), dtype=torch.bool)
-        for rows in _pieces(states, embeddings):
+        for rows in _chunks(states, embeddings):
             logits = torch.mm(states[rows], embeddings.t()).float()
             if bias is not None:
                 logits += bias
             highest = logits.amax(dim=-1)
-            found = logits.softmax(dim=-1)
-            norm = highest - found.amax(dim=-1).log()
+            shares = logits.softmax(dim=-1)
+            norm = highest - shares.amax(dim=-1).log()
             wanted = logits.gather(1, targets[rows, None])[:, 0]
-            scores[rows], behind[rows], best[rows] = wanted - norm, norm - logits.mean(dim=-1), wanted == highest
+            scores[rows], smooth[rows], best[rows] = wanted - norm, norm - logits.mean(dim=-1), wanted == highest
             if learn:
-                chances[rows] = found
+                chances[rows] = shares
         ctx.save_for_backward(states, embeddings, targets, chances)
         ctx.precisions = hidden.dtype, weight.dtype
         ctx.biased = bias is not None
         ctx.mark_non_differentiable(best)
-        return scores, behind, best
+        return scores, smooth, best
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None, Tensor | None, None]:
         states, embeddings, targets, chances = ctx.saved_tensors
-        of_scores, of_behind = gradients[:2]
+        of_scores, of_smooth = gradients[:2]
         back = torch.empty_like(states)
         changes = torch.zeros(embeddings.shape, dtype=torch.float32, device=states.device)
         of_bias = changes.new_zeros(len(embeddings)) if ctx.biased else None
-        smoothed = bool(of_behind.any())
-        share = (of_behind - of_scores)[:, None].to(chances.dtype)
-        for rows in _pieces(states, embeddings):
+        smoothed = bool(of_smooth.any())
+        share = (of_smooth - of_scores)[:, None].to(chances.dtype)
+        for rows in _chunks(states, embeddings):
             of_logits = chances[rows] * share[rows]
             of_logits.scatter_add_(1, targets[rows, None], of_scores[rows, None].to(chances.dtype))
             if smoothed:
-                of_logits -= (of_behind[rows, None] / len(embeddings)).to(chances.dtype)
+                of_logits -= (of_smooth[rows, None] / len(embeddings)).to(chances.dtype)
             back[rows] = torch.mm(of_logits, embeddings)
             changes += torch.mm(of_logits.t(), states[rows])
             if of_bias is not None:
@@ -96,7 +101,7 @@ class _Write(torch.autograd.Function):
         return back.to(ctx.precisions[0]), changes.to(ctx.precisions[1]), None, of_bias, None
 
 
-def _pieces(states: Tensor, embeddings: Tensor) -> list[slice]:
+def _chunks(states: Tensor, embeddings: Tensor) -> list[slice]:
     """The rows of states, on a processor as many at a time as there is room for their scores."""
     size = max(1, _ROOM // len(embeddings) if states.device.type == "cpu" else len(states))
     return [slice(start, start + size) for start in range(0, len(states), size)]

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +23,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from syntagma.network.config import ModelConfig
-from syntagma.network.layers import FORBIDDEN, KeyValue
+from syntagma.network.layers import FORBIDDEN, AttentionBlock, KeyValue
 
 IntArray = npt.NDArray[np.int64]
 
@@ -71,6 +72,10 @@ class SharedKV:
         rows = packed.reshape(len(self.mask) * self.most, inner, *packed.shape[2:])
         return rows if self.full else rows.index_select(0, seats)
 
+    def seated(self, layer: int, seats: Tensor) -> SeatedKV:
+        """What one decoder layer attends to."""
+        return SeatedKV(self, layer, seats)
+
     def select(self, rows: IntArray, also: Callable[[Tensor], None] | None = None) -> SharedKV:
         """For those rows; places that no row reads any more go when they are many, and `also` hears which stay."""
         places = self.places[rows]
@@ -94,6 +99,21 @@ class SharedKV:
             join_padded([shared.mask for shared in several], 3, lowest(several[0].mask.dtype)),
             np.concatenate([shared.places + start for shared, start in zip(several, starts, strict=False)]),
         )
+
+
+class SeatedKV(NamedTuple):
+    """What one decoder layer attends to of what rows share; rows that read the same attend together."""
+
+    shared: SharedKV
+    layer: int
+    seats: Tensor
+
+    def __call__(self, block: AttentionBlock, states: Tensor) -> Tensor:
+        """Let states [N, L, W] attend through a block."""
+        shared, attention = self.shared, block.attention
+        packed = shared.pack(attention.query(block.before(states)), self.seats)
+        values = attention.attend(packed, shared.layers[self.layer], shared.mask)
+        return block.after(states, attention.output(shared.unpack(values, self.seats, states.shape[1])))
 
 
 @dataclass(frozen=True)
@@ -196,6 +216,10 @@ class DecoderState:
             values[rows, :, feed.positions] = fresh.values.transpose(1, 2)
         return KeyValue(keys[:, :, :size], values[:, :, :size])
 
+    def written(self, layer: int, feed: Feed, first: int | None, size: int, mask: Tensor | None) -> WrittenKV:
+        """What one decoder layer attends to of what the rows have written, the new tokens included."""
+        return WrittenKV(self, layer, feed, first, size, mask)
+
     @staticmethod
     def join(states: Sequence[DecoderState]) -> DecoderState:
         """The rows of all states, one after the other."""
@@ -215,6 +239,23 @@ class DecoderState:
             np.concatenate([state.lengths for state in states]),
             np.concatenate([state.parts for state in states]),
         )
+
+
+class WrittenKV(NamedTuple):
+    """What one decoder layer attends to of what rows have written; the new tokens are written into the cache first."""
+
+    state: DecoderState
+    layer: int
+    feed: Feed
+    first: int | None
+    size: int
+    mask: Tensor | None
+
+    def __call__(self, block: AttentionBlock, states: Tensor) -> Tensor:
+        """Let states [N, L, W] attend through a block."""
+        before = block.before(states)
+        cache = self.state.write(self.layer, block.attention.project_kv(before), self.feed, self.first, self.size)
+        return block.after(states, block.attention(before, cache, self.mask))
 
 
 def join_layers(rows: Sequence[tuple[KeyValue, ...]]) -> tuple[KeyValue, ...]:

@@ -28,6 +28,7 @@ from syntagma.search.constraints.copy import CopyConstraint, core
 from syntagma.search.constraints.grammar import InfillGrammar
 from syntagma.search.constraints.lexical import LexicalConstraint
 from syntagma.search.constraints.lexicon import LexiconConstraint, LexiconTable
+from syntagma.search.constraints.literals import NumberConstraint, literals
 from syntagma.search.constraints.pins import PinConstraint
 from syntagma.search.constraints.repeats import RepeatConstraint, repeats
 from syntagma.search.constraints.template import TemplateConstraint, matcher
@@ -306,7 +307,7 @@ class Generator:
             config,
             Hypothesis(AnnotatedContext.plain(ids, config), 0.0, 1),
             list(self._constraints(text, target, steering, options)),
-            lexical=steering.lexical,
+            lexical=self._lexical(text, steering, options),
             matches=self._matches(steering, options),
             canonical=getattr(self.vocabulary, "canonical", None) if config.guided else None,
             decode=self.vocabulary.decode,
@@ -314,6 +315,13 @@ class Generator:
             as_source=None if target == source else self._as_source,
             wanted=nbest,
         )
+
+    def _lexical(self, text: str, steering: Steering, options: SearchOptions) -> LexicalConstraint:
+        """The words that the user asks for, and the literals of the source that she does not rule out."""
+        if not options.keep_literals or steering.start != (TOP,):
+            return steering.lexical
+        asked = [literal for literal in literals(text) if not steering.lexical.rules_out(literal, self.vocabulary)]
+        return steering.lexical.joined(LexicalConstraint.of(self.vocabulary, asked)) if asked else steering.lexical
 
     def _as_source(self, ids: Sequence[int]) -> tuple[int, ...]:
         return tuple(self.vocabulary.encode(self.vocabulary.decode(ids)))
@@ -336,6 +344,8 @@ class Generator:
             yield self._characters
         if options.no_adjacent_repeats and not repeats(source, vocabulary):
             yield RepeatConstraint(vocabulary)
+        if options.keep_literals:
+            yield NumberConstraint(text, vocabulary)
         if options.forbid_copy:
             yield CopyConstraint(source, text, vocabulary, strict=not options.copy_fallback)
 

@@ -101,6 +101,9 @@ class SearchOptions(Settings):
     known_words_only: bool = False
     """Write no words that the model makes up from pieces: every word is one that it has met, which its folder must
     list (`words.txt`), or one of the source."""
+    keep_literals: bool = False
+    """Keep the numbers, names and addresses of the source to the letter.  For models whose target is in the source's
+    language."""
     max_unary_repeats: int = 2
     """How often in a row a constituent may become nothing but another with its own label; -1: any number."""
     valid_brackets: bool = True

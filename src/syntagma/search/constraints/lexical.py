@@ -148,6 +148,10 @@ class LexicalConstraint(Constraint):
         """Whether something must appear."""
         return bool(self.required or self.required_labels)
 
+    def rules_out(self, word: str, vocabulary: Vocabulary) -> bool:
+        """Whether a word holds one that must not appear."""
+        return any(holds(ids, banned) for ids in spellings(word, vocabulary) for banned in self.forbidden)
+
     # -- a partial infill
 
     def begin(self, task: InfillTask) -> _Written | None:
