@@ -14,6 +14,7 @@ from syntagma.metrics.lexical import ChrF, CopyRate, DLex, LengthRatio
 from syntagma.metrics.meteor import Meteor
 from syntagma.metrics.parsing import PARSED_FIELDS
 from syntagma.metrics.rouge import Rouge
+from syntagma.metrics.sari import Sari
 from syntagma.metrics.similarity import Similarity, SimilarityToSource
 from syntagma.metrics.trees import DEPTH, DSyn, DSynRef, Interpretability, TemplateMatch
 
@@ -55,6 +56,7 @@ def _entries() -> list[_Entry]:
         _Entry(ChrF, lambda o: ChrF()),
         _Entry(LengthRatio, lambda o: LengthRatio()),
         _Entry(CopyRate, lambda o: CopyRate()),
+        _Entry(Sari, lambda o: Sari(), usual=False),
         _Entry(Similarity, lambda o: Similarity(), usual=False),
         _Entry(SimilarityToSource, lambda o: SimilarityToSource(), usual=False),
         _Entry(BeamQuality, lambda o: BeamQuality(o.beam, o.r, o.tokenize, o.lowercase)),

@@ -25,6 +25,7 @@ TITLES = {
     "chrf": "chrF",
     "length_ratio": "length ratio",
     "copy_rate": "copy rate",
+    "sari": "SARI",
     "similarity": "similarity",
     "similarity_src": "similarity to source",
     "beam_bleu": "beam BLEU",

@@ -55,11 +55,15 @@ def read_test(texts: Texts, data: Path, limit: int | None = None) -> TestTexts:
     """The texts of a test set, or the first so many; columns of a line count as `prepare` counts them."""
     references: list[tuple[str, ...]]
     if texts.pairs:
-        rows = [line.split("\t") for line in read_lines(data / texts.pairs)]
-        pairs = [(row[0].strip(), row[1].strip()) for row in rows]
+        pairs = list(_pairs(texts, data))
         if texts.both_ways:
             pairs += [(target, source) for source, target in pairs]
         sources, references = [source for source, _ in pairs], [(target,) for _, target in pairs]
+        if texts.group:
+            grouped: dict[str, list[str]] = {}
+            for source, target in pairs:
+                grouped.setdefault(source, []).append(target)
+            sources, references = list(grouped), [tuple(targets) for targets in grouped.values()]
     else:
         sources = _lines(data / str(texts.sources))
         references = list(zip(*(_lines(data / name) for name in texts.references), strict=True))
@@ -67,6 +71,15 @@ def read_test(texts: Texts, data: Path, limit: int | None = None) -> TestTexts:
     pool = [] if texts.exemplar_pool is None else _lines(data / texts.exemplar_pool)
     pool = [line.split("\t")[1] if "\t" in line else line for line in pool]
     return TestTexts(sources[:limit], references[:limit], exemplars[:limit], pool, templates[:limit])
+
+
+def _pairs(texts: Texts, data: Path) -> Iterator[tuple[str, str]]:
+    column, _, values = (texts.where or "").partition("=")
+    for name in texts.pair_files:
+        for line in read_lines(data / name):
+            row = line.split("\t")
+            if not texts.where or row[int(column)] in values.split(","):
+                yield row[0].strip(), row[1].strip()
 
 
 def _lines(path: Path) -> list[str]:
@@ -108,7 +121,8 @@ def _missing_files(recipe: Recipe, data: Path, prepared: bool) -> Iterator[str]:
     if not prepared:
         parser = corpus_parser(recipe, data)
         trees = [parser.removeprefix(BRACKETS)] if parser.startswith(BRACKETS) else []
-        tokenizer = [recipe.prepare["tokenizer"]] if recipe.prepare.get("tokenizer") else []
+        named = recipe.prepare.get("tokenizer")
+        tokenizer = [named] if named and named not in bundled("model") else []
         names = [*recipe.files(), *recipe.prepare.get("exclude", ()), *tokenizer, *trees]
     for name in dict.fromkeys(names):
         if not (data / name).is_file():
@@ -130,11 +144,16 @@ def _missing_models(recipe: Recipe, data: Path) -> Iterator[str]:
 
 def _uneven(texts: Texts, data: Path) -> Iterator[str]:
     try:
-        if texts.pairs:
-            for number, line in enumerate(read_lines(data / texts.pairs), 1):
-                if "\t" not in line:
-                    yield f"line {number} of {texts.pairs} has no tab"
+        columns = 1 + max(1, int((texts.where or "1").partition("=")[0]))
+        for name in texts.pair_files:
+            for number, line in enumerate(read_lines(data / name), 1):
+                if line.count("\t") < columns - 1:
+                    yield f"line {number} of {name} " + ("has no tab" if columns == 2 else f"has no {columns} columns")
                     return
+        if texts.pairs and not any(True for _ in _pairs(texts, data)):
+            yield "there are no pairs" + (f" with {texts.where}" if texts.where else "")
+        if texts.group or texts.where or len(texts.pair_files) > 1:
+            return
         counts = {name: sum(1 for _ in read_lines(data / name)) for name in texts.aligned_files()}
         if 0 in counts.values() or len(set(counts.values())) > 1:
             yield "the files have " + ", ".join(f"{count} lines ({name})" for name, count in counts.items())

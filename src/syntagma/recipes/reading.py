@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -169,8 +170,12 @@ class _Reader:
                 self.problems.append(f"{where}: give either pairs, or sources and references")
             if texts.both_ways and not texts.pairs:
                 self.problems.append(f"{where}: only pairs serve both ways")
-            if texts.both_ways and (texts.exemplars or texts.templates):
-                self.problems.append(f"{where}: exemplars and templates are for one direction only")
+            if (texts.both_ways or texts.group or texts.where) and (texts.exemplars or texts.templates):
+                self.problems.append(f"{where}: exemplars and templates are for pairs that are taken as they stand")
+            if texts.where is not None and not re.fullmatch(r"\d+=.+", texts.where):
+                self.problems.append(f"{where}: {texts.where!r} is no COLUMN=VALUE, such as 2=test")
+            if where in SPLITS and (texts.where or texts.group or texts.both_ways):
+                self.problems.append(f"{where}: where, group and both_ways are options of 'prepare' for training pairs")
             if texts.tokenize not in TOKENISERS:
                 self.problems.append(f"{where}: there is no tokenisation {texts.tokenize!r}")
             for row, figures in texts.printed.items():

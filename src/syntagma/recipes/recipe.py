@@ -13,6 +13,7 @@ from typing import Any, Literal
 from syntagma.config import Settings
 from syntagma.corpus.options import AUTO, BRACKETS, Input
 from syntagma.corpus.options import Options as CorpusOptions
+from syntagma.hub import bundled, find_folder
 from syntagma.search.options import SearchOptions, named
 from syntagma.train.config import TrainConfig
 
@@ -31,7 +32,12 @@ class Texts(Settings):
     """Files of one split: sources and references side by side, or pairs in the first two columns of one file."""
 
     title: str = ""
-    pairs: str | None = None
+    pairs: str | tuple[str, ...] | None = None
+    """One file of them, or several."""
+    where: str | None = None
+    """COLUMN=VALUE[,VALUE], columns from 0: of a test set's pairs only these."""
+    group: bool = False
+    """Whether pairs of a test set with the same source are one source with several references."""
     both_ways: bool = False
     """Whether each pair of a test set serves in both directions."""
     sources: str | None = None
@@ -52,8 +58,13 @@ class Texts(Settings):
 
     def aligned_files(self) -> list[str]:
         """The files that have a line for each source."""
-        single = (self.pairs, self.sources, self.exemplars, self.templates)
-        return [*(name for name in single if name), *self.references]
+        single = (self.sources, self.exemplars, self.templates)
+        return [*self.pair_files, *(name for name in single if name), *self.references]
+
+    @property
+    def pair_files(self) -> tuple[str, ...]:
+        """The files of pairs."""
+        return (self.pairs,) if isinstance(self.pairs, str) else self.pairs or ()
 
 
 @dataclass(frozen=True)
@@ -168,7 +179,7 @@ class Recipe:
         values = dict(self.prepare)
         values["exclude"] = [str(data / name) for name in values.get("exclude", ())]
         if values.get("tokenizer"):
-            values["tokenizer"] = str(data / values["tokenizer"])
+            values["tokenizer"] = locate_tokenizer(values["tokenizer"], data)
         if values.get("pieces"):
             values["pieces"] = locate(values["pieces"], data)
         parser = str(values.get("parser", "neural"))
@@ -181,9 +192,9 @@ class Recipe:
 
     def _inputs(self, data: Path) -> Iterator[Input]:
         for split, texts in self.splits.items():
-            if texts.pairs:
-                yield Input(str(data / texts.pairs), None, split)
-            else:
+            for name in texts.pair_files:
+                yield Input(str(data / name), None, split)
+            if not texts.pairs:
                 yield Input(str(data / str(texts.sources)), str(data / texts.references[0]), split, "parallel")
 
     def train_config(self, system: str, data: Path, corpus: Path) -> TrainConfig:
@@ -206,6 +217,13 @@ def locate(name: str, data: Path) -> str:
         if folder.is_dir():
             return str(folder)
     return name
+
+
+def locate_tokenizer(name: str, data: Path) -> str:
+    """A vocabulary: a file among the data, or that of a bundled model."""
+    if name in bundled("model"):
+        return str(find_folder(name, "model", "model") / "tokenizer.json")
+    return str(data / name)
 
 
 def can_follow(row: OutputRow, texts: Texts) -> bool:
