@@ -79,7 +79,8 @@ def _pairs(texts: Texts, data: Path) -> Iterator[tuple[str, str]]:
         for line in read_lines(data / name):
             row = line.split("\t")
             if not texts.where or row[int(column)] in values.split(","):
-                yield row[0].strip(), row[1].strip()
+                source, target = row[0].strip(), row[1].strip()
+                yield (target, source) if texts.swapped else (source, target)
 
 
 def _lines(path: Path) -> list[str]:
@@ -131,15 +132,20 @@ def _missing_files(recipe: Recipe, data: Path, prepared: bool) -> Iterator[str]:
 
 def _missing_models(recipe: Recipe, data: Path) -> Iterator[str]:
     """Pretrained models that are neither bundled nor a folder of the data nor look like a hub id."""
-    named = [recipe.prepare.get("pieces")]
+    named = {recipe.prepare.get("pieces"): ""}
     for name, system in recipe.systems.items():
         settings = recipe.training | system
         given = recipe.given_model(name)
-        named += [given] if given else [settings.get("init"), settings.get("backbone")]
-    for name in dict.fromkeys(one for one in named if one):
+        if given:
+            named[given] = f"; give --model {name}=FOLDER, or --model {name}= to leave that system out"
+        else:
+            named |= {settings.get("init"): "", settings.get("backbone"): ""}
+    for name, remedy in named.items():
+        if not name or name in bundled("model") or re.fullmatch(r"[\w-][\w.-]*/[\w.-]+", name):
+            continue
         folder = Path(locate(name, data))
-        if not folder.is_dir() and name not in bundled("model") and not re.fullmatch(r"[\w-][\w.-]*/[\w.-]+", name):
-            yield f"{folder if folder.is_absolute() else data / name}: there is no such folder"
+        if not folder.is_dir():
+            yield f"{folder if folder.is_absolute() else data / name}: there is no such folder{remedy}"
 
 
 def _uneven(texts: Texts, data: Path) -> Iterator[str]:

@@ -34,6 +34,8 @@ class Texts(Settings):
     title: str = ""
     pairs: str | tuple[str, ...] | None = None
     """One file of them, or several."""
+    swapped: bool = False
+    """Whether the target stands before the source in a test set's pairs."""
     where: str | None = None
     """COLUMN=VALUE[,VALUE], columns from 0: of a test set's pairs only these."""
     group: bool = False
