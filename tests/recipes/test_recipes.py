@@ -16,8 +16,9 @@ import yaml
 from syntagma.corpus import Corpus
 from syntagma.errors import ConfigError
 from syntagma.recipes import outputs as module
-from syntagma.recipes.data import check_data
+from syntagma.recipes.data import check_data, read_test
 from syntagma.recipes.reading import RecipeError, bundled_recipes, read_recipe
+from syntagma.recipes.recipe import Texts
 from syntagma.recipes.run import RecipeRun
 from syntagma.search import SteeredText
 from syntagma.tree import Tree
@@ -244,3 +245,29 @@ def test_systems_may_have_corpora_of_their_own(data: Path, tmp_path: Path) -> No
     assert by_name["free"]["params"] == by_name["valid"]["params"] > 0
     for line in (tmp_path / "run" / "outputs" / "test" / "valid.jsonl").read_text().splitlines():
         assert Tree.read(json.loads(line)["hypotheses"][0]["tree"]).label
+
+
+def test_pairs_may_be_selected_turned_and_grouped(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text("s1\tt1\ttest\ns2\tt2\tvalid\ns1\tt3\ttest\n")
+    (tmp_path / "b.tsv").write_text("s4\tt4\ttest\n")
+
+    def read(**settings: Any) -> tuple[list[str], list[tuple[str, ...]]]:
+        texts = read_test(Texts.from_dict(settings), tmp_path)
+        return texts.sources, texts.references
+
+    both = ["a.tsv", "b.tsv"]
+    assert read(pairs=both, where="2=test", group=True) == (["s1", "s4"], [("t1", "t3"), ("t4",)])
+    assert read(pairs="a.tsv", swapped=True, where="2=valid,tune") == (["t2"], [("s2",)])
+    assert read(pairs="b.tsv", both_ways=True) == (["s4", "t4"], [("t4",), ("s4",)])
+
+
+def test_a_recipe_may_extend_another(tmp_path: Path) -> None:
+    write(tmp_path)
+    child = tmp_path / "child.yaml"
+    child.write_text(yaml.safe_dump({"extends": "tiny.yaml", "title": "Child", "rows": {"guided, ref-1": None}}))
+    recipe = read_recipe(str(child))
+    assert (recipe.name, recipe.title) == ("child", "Child")
+    assert list(recipe.rows) == ["plain", "guided, beam 2", "guided, exemplars"]
+    child.write_text("extends: child.yaml\n")
+    with pytest.raises(ConfigError, match="the recipe extends itself"):
+        read_recipe(str(child))
