@@ -11,16 +11,25 @@ import pytest
 
 from syntagma import files
 from syntagma.errors import InputError, MissingExtra, Place, SyntagmaError
-from syntagma.files import lines_begun, make_whole, raw_lines, read_lines, reason, scan_lines, source_name, write_whole
+from syntagma.files import (
+    atomic_folder,
+    atomic_write,
+    lines_begun,
+    raw_lines,
+    read_lines,
+    reason,
+    scan_lines,
+    source_name,
+)
 
 
 def test_a_file_appears_whole_or_not_at_all(tmp_path: Path) -> None:
     target = tmp_path / "new" / "file"
-    with write_whole(target) as stream:
+    with atomic_write(target) as stream:
         stream.write("one\n")
         assert not target.exists()
     assert target.read_text() == "one\n"
-    with pytest.raises(UnicodeEncodeError), write_whole(target) as stream:
+    with pytest.raises(UnicodeEncodeError), atomic_write(target) as stream:
         stream.write("two\ud800\n")
     assert target.read_text() == "one\n"
     assert [entry.name for entry in target.parent.iterdir()] == ["file"]
@@ -28,7 +37,7 @@ def test_a_file_appears_whole_or_not_at_all(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="cannot be written"), write_whole(tmp_path / "file" / "below"):
+    with pytest.raises(InputError, match="cannot be written"), atomic_write(tmp_path / "file" / "below"):
         pass
 
 
@@ -57,15 +66,15 @@ def test_errors_cross_processes_whole() -> None:
 
 def test_a_folder_is_whole_or_not_there(tmp_path: Path) -> None:
     folder = tmp_path / "new" / "folder"
-    with suppress(KeyError), make_whole(folder) as part:
+    with suppress(KeyError), atomic_folder(folder) as part:
         (part / "file").write_text("half")
         raise KeyError
     assert not list(folder.parent.iterdir())
-    with make_whole(folder) as part:
+    with atomic_folder(folder) as part:
         (part / "file").write_text("whole")
         assert not folder.exists()
     assert [one.name for one in folder.parent.iterdir()] == ["folder"]
-    with pytest.raises(InputError, match="it exists already; give a new folder"), make_whole(folder):
+    with pytest.raises(InputError, match="it exists already; give a new folder"), atomic_folder(folder):
         pass
 
 
@@ -118,13 +127,13 @@ def test_names_and_reasons(tmp_path: Path) -> None:
 
 
 def test_a_reader_that_has_gone_is_not_this_files_fault(tmp_path: Path) -> None:
-    with pytest.raises(BrokenPipeError), write_whole(tmp_path / "file"):
+    with pytest.raises(BrokenPipeError), atomic_write(tmp_path / "file"):
         raise BrokenPipeError
     assert not list(tmp_path.iterdir())
 
 
 def test_binary_files(tmp_path: Path) -> None:
-    with write_whole(tmp_path / "file", "wb") as stream:
+    with atomic_write(tmp_path / "file", "wb") as stream:
         stream.write(b"\r\n")
     assert (tmp_path / "file").read_bytes() == b"\r\n"
 

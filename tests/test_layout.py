@@ -8,8 +8,10 @@ from pathlib import Path
 import syntagma
 
 ORDER = [
-    "errors", "client", "protobuf", "files", "config", "hub", "process", "engines", "tree", "levels", "template",
-    "text", "network", "convert", "backbone", "runtime", "parse", "metrics", "corpus", "backtranslation", "search",
+    "errors", "client", "protobuf", "aliases", "files", "stopwatch", "settings", "hub", "process", "executors",
+    "tree", "levels", "template",
+    "text", "network", "convert", "backbone", "runtime", "runs", "parse",
+    "metrics", "corpus", "backtranslation", "search",
     "train", "distillation", "recipes", "serve", "bench", "cli", "demo", "__main__", "__init__",
 ]  # fmt: skip
 ROOT = Path(syntagma.__file__).parent

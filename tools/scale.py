@@ -40,13 +40,13 @@ def write_pairs(pairs: int, folder: Path) -> None:
 
 def prepare(pairs: int, folder: Path) -> None:
     """The corpus; 500 pairs are dev."""
-    from syntagma.corpus import Options
+    from syntagma.corpus import CorpusOptions
     from syntagma.corpus import prepare as make
     from syntagma.corpus.options import Input
 
     write_pairs(pairs, folder)
     inputs = (Input(str(folder / "pairs.tsv")),)
-    options = Options(
+    options = CorpusOptions(
         inputs=inputs, parser=f"brackets:{folder / 'trees.txt'}", vocab_size=1000, vocab_sample=5000, dev=500
     )
     make(options, folder / "corpus", workers=1)

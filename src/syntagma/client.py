@@ -31,7 +31,7 @@ class ServiceError(SyntagmaError):
 
 
 @dataclass(frozen=True)
-class Hypothesis:
+class GeneratedText:
     """A text that was generated."""
 
     text: str
@@ -54,7 +54,7 @@ class Client:
         found: list[dict[str, Any]] = self._json("/v1/models")["models"]
         return found
 
-    def generate(self, text: str, **options: Any) -> list[Hypothesis]:
+    def generate(self, text: str, **options: Any) -> list[GeneratedText]:
         """The hypotheses for a text, best first; `options` are those of /v1/generate."""
         (result,) = self._json("/v1/generate", {"text": text, **options})["results"]
         return [_hypothesis(values) for values in result["hypotheses"]]
@@ -103,8 +103,8 @@ class Client:
         raise AssertionError("the last try has returned or raised")
 
 
-def _hypothesis(values: dict[str, Any]) -> Hypothesis:
-    return Hypothesis(
+def _hypothesis(values: dict[str, Any]) -> GeneratedText:
+    return GeneratedText(
         values["text"], values["score"], values.get("rank_score"), values["tree"], tuple(values["levels"])
     )
 

@@ -22,18 +22,18 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from syntagma.corpus import Corpus, Options, prepare
-from syntagma.corpus.keys import text_key
+from syntagma.corpus import Corpus, CorpusOptions, prepare
+from syntagma.corpus.hashing import text_key
 from syntagma.corpus.options import Input
 from syntagma.corpus.store import Pair, Split
 from syntagma.errors import ConfigError, InputError, Place, SyntagmaError
-from syntagma.files import lines_begun, write_whole
+from syntagma.files import atomic_write, lines_begun
 from syntagma.hub import WEIGHTS, find_folder, hash_file
 from syntagma.metrics.base import Segment
 from syntagma.metrics.lexical import ChrF
 from syntagma.search import Generator
 from syntagma.search.generator import BATCH
-from syntagma.search.parallel import Found, Work, parallel, processes_for
+from syntagma.search.parallel import Found, SearchWork, parallel, processes_for
 
 PAIRS = "pairs"
 """What the folder beside the result is called where the teacher's pairs are written."""
@@ -46,7 +46,7 @@ Row = tuple[str, list[str]]
 class Teacher:
     """The work that a teacher does with sources, and a teacher at hand."""
 
-    work: Work
+    work: SearchWork
     generator: Generator
 
     @staticmethod
@@ -55,7 +55,7 @@ class Teacher:
         given = {key: value for key, value in (("beam", beam), ("score", score)) if value is not None}
         generator = Generator.from_pretrained(name)
         generator.defaults = generator.defaults.changed(given)
-        return Teacher(Work(name, given, batch=batch or BATCH), generator)
+        return Teacher(SearchWork(name, given, batch=batch or BATCH), generator)
 
     def write(self, sources: Iterable[str], workers: int) -> Iterator[Found]:
         """What it makes of each source, in their order."""
@@ -107,7 +107,7 @@ def distill(
             _copy_pairs(corpus.split(name), pairs / f"{name}.tsv")
             inputs.append(Input(str(pairs / f"{name}.tsv"), split=name))
     old = corpus.options
-    options = Options(
+    options = CorpusOptions(
         inputs=tuple(inputs),
         max_words=old.max_words,
         keep_identical=True,  # a teacher may copy, and the student shall learn what it does
@@ -203,7 +203,7 @@ def _check_same_run(pairs: Path, mine: str) -> None:
             what = "another teacher, corpus or search began this distillation"
             raise ConfigError(what, Place(str(pairs)), "give another --out, or remove that folder")
         return
-    with write_whole(note) as stream:
+    with atomic_write(note) as stream:
         stream.write(mine)
 
 
@@ -238,7 +238,7 @@ def _write_targets(
 def _copy_pairs(pairs: Iterable[Pair], path: Path) -> None:
     if path.exists():
         return
-    with write_whole(path) as stream:
+    with atomic_write(path) as stream:
         for pair in pairs:
             stream.write(f"{pair.source}\t{pair.target}\n")
 

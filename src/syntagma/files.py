@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 
-from syntagma.errors import InputError, Place
+from syntagma.errors import ConfigError, InputError, Place
 
 STDIN = "-"
 LONGEST_LINE = 1 << 26
@@ -125,7 +125,7 @@ def reason(error: Exception) -> str:
 
 
 @contextmanager
-def write_whole(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
+def atomic_write(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
     """A file that appears under `path` only when it is complete; the folder is made if need be."""
     target = Path(path)
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
@@ -165,7 +165,7 @@ def lines_begun(part: Path) -> int:
 
 
 @contextmanager
-def make_whole(folder: Path) -> Iterator[Path]:
+def atomic_folder(folder: Path) -> Iterator[Path]:
     """A folder that appears under its name only when it is complete; it must not be there yet."""
     if folder.exists():
         raise InputError("it exists already", Place(str(folder)), "give a new folder")
@@ -180,3 +180,25 @@ def make_whole(folder: Path) -> Iterator[Path]:
         ) from None
     finally:
         shutil.rmtree(part, ignore_errors=True)
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Make the folder and keep other runs out of it; the lock goes with the process, however that ends."""
+    if folder.exists() and not folder.is_dir():
+        raise ConfigError("this is a file", Place(str(folder)), "give --out a new or empty folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError:
+        what = "another run is at work in this folder"
+        raise ConfigError(what, Place(str(folder)), "wait for it or stop it") from None
+    finally:
+        os.close(handle)

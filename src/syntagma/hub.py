@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from syntagma.config import read_mapping
 from syntagma.errors import ConfigError, Place
+from syntagma.settings import read_mapping
 
 WEIGHTS = "model.safetensors"
 CHECKSUM = "weights_sha256"

@@ -203,14 +203,20 @@ def expand(
         return MalformedInfill(
             number, f"{many}: {len(parts)} for {open_labels} open labels, part {number} is the first amiss"
         )
+    return tuple(token for _, token, _ in fill(context, parts, is_open))
+
+
+def fill(
+    context: Sequence[Token], parts: Iterable[Iterable[Token]], is_open: Callable[[Token], bool]
+) -> Iterator[tuple[int, Token, bool]]:
+    """The tokens of the next context: where in `context` each comes from, the token, and whether it is of a part."""
     fresh = iter(parts)
-    grown: list[Token] = []
-    for token in context:
+    for position, token in enumerate(context):
         if is_open(token):
-            grown.extend(next(fresh))
+            for new in next(fresh):
+                yield position, new, True
         else:
-            grown.append(token)
-    return tuple(grown)
+            yield position, token, False
 
 
 def tree_of(trace: Iterable[Level]) -> Tree:

@@ -59,7 +59,7 @@ def test_a_backbone_learns_and_generates(
 @pytest.mark.parametrize("kind", ["bart", "llama"])
 def test_a_backbone_has_a_second_opinion(corpus: Corpus, bases: dict[str, Path], tmp_path: Path, kind: str) -> None:
     out = tmp_path / "run"
-    train(settings(corpus, bases[kind], whole=True, steps=4), out, quiet=True)
+    train(settings(corpus, bases[kind], seq2seq_objective=True, steps=4), out, quiet=True)
     generator = Generator.from_pretrained(out)
     plain = generator(SOURCE, beam=3, max_depth=5, max_tokens=20)
     for wish in ({"rank": "whole"}, {"rank": "whole", "back": 0.5}):

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from backbone.tiny import byte_level, unigram
 from strategies import trees
+from syntagma.corpus.encoding import as_begun
 from syntagma.errors import InputError, LabelError
 from syntagma.levels import PART, TOP, Label, levels
 from syntagma.network.config import ModelConfig
@@ -18,7 +19,6 @@ from syntagma.network.contexts import AnnotatedContext
 from syntagma.text.pretrained import Controls, PretrainedVocabulary
 from syntagma.text.vocabulary import load_vocabulary
 from syntagma.text.words import Word
-from syntagma.train.tokenised import spoken
 from syntagma.tree import Tree, prune
 
 LABELS = ("S", "NP", "VP", "PP")
@@ -95,7 +95,7 @@ def test_spacing_is_kept(kind: str) -> None:
 def test_an_expanded_context_has_the_ids_of_preparation(kind: str, tree: Tree, data: st.DataObject) -> None:
     found, shape = vocabulary(kind), config(kind)
     pruned = prune(tree, LABELS)
-    words = spoken([Word(word, data.draw(st.sampled_from(["", " "]))) for word in pruned.words()])
+    words = as_begun([Word(word, data.draw(st.sampled_from(["", " "]))) for word in pruned.words()])
     prepared = [tuple(map(found.encode_tokens, level)) for level in levels(pruned, words)]
     context = prepared[0][0]
     for depth, (wanted, infill) in enumerate(prepared, 1):

@@ -14,8 +14,8 @@ from syntagma.backtranslation import build
 from syntagma.backtranslation.build import backtranslate
 from syntagma.backtranslation.chunks import Paraphrasing, Tally
 from syntagma.backtranslation.options import BacktranslationOptions
-from syntagma.corpus.folder import locked
 from syntagma.errors import ConfigError, InputError
+from syntagma.files import locked
 
 TEXT = [
     "He bought the old house.",
@@ -160,7 +160,7 @@ def test_a_stopped_run_goes_on_and_ends_the_same(
             backtranslate(options, out, workers=1)
     assert done == [0, 1]
     with pytest.raises(
-        ConfigError, match=r"begun with other options \(max_overlap: 0.85, now 0.5\); give another --out"
+        ConfigError, match=r"begun with other options \(max_overlap was 0.85, now 0.5\); give another --out"
     ):
         backtranslate(options_of(text, candidates=2, max_overlap=0.5), out, workers=1)
     told.there.seeds.clear()

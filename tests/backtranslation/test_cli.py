@@ -17,7 +17,7 @@ from typer.testing import CliRunner, Result
 
 from backtranslation.conftest import MANY
 from syntagma.cli import app
-from syntagma.corpus import Input, Options
+from syntagma.corpus import CorpusOptions, Input
 from syntagma.corpus.readers import Rows
 from syntagma.errors import SyntagmaError
 
@@ -50,7 +50,7 @@ def test_text_from_files_arguments_and_standard_input(
     assert about["counts"]["candidates"] == about["counts"]["kept"] + about["counts"]["candidates_rejected"]
     assert {about["models"][name]["kind"] for name in ("there", "back")} == {"marian", "ctranslate2"}
     assert {len(line) for line in lines} == {5}
-    read = list(Rows(Options((Input(str(tmp_path / "file" / "pairs.tsv")),))))  # as `prepare` reads them
+    read = list(Rows(CorpusOptions((Input(str(tmp_path / "file" / "pairs.tsv")),))))  # as `prepare` reads them
     assert [[row.source, row.target] for row in read] == [line[:2] for line in lines]
 
     content = text.read_text()

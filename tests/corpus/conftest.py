@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import syntagma.parse
-from syntagma.corpus import Corpus, Input, Options, prepare
+from syntagma.corpus import Corpus, CorpusOptions, Input, prepare
 from syntagma.text import split
 from syntagma.tree import ROOT, Tree
 
@@ -90,7 +90,7 @@ def made(tmp_path: Path, fake_parser: list[str]) -> Callable[..., Corpus]:
         path = tmp_path / "in.tsv"
         path.write_bytes(text.encode("utf-8", "surrogateescape"))
         options.setdefault("vocab_size", 300)
-        return prepare(Options(inputs=(Input(str(path)), *inputs), **options), tmp_path / out, workers=1)  # type: ignore[arg-type]
+        return prepare(CorpusOptions(inputs=(Input(str(path)), *inputs), **options), tmp_path / out, workers=1)  # type: ignore[arg-type]
 
     return make
 

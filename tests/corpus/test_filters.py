@@ -15,10 +15,10 @@ from syntagma.corpus.filters import (
     refuse_swaps,
     script_share,
 )
-from syntagma.corpus.keys import KeySet, either_way_key, mix, pair_key
+from syntagma.corpus.hashing import KeySet, either_way_key, mix, pair_key
 from syntagma.corpus.noise import with_noise
-from syntagma.corpus.options import Input, Options
-from syntagma.corpus.readers import Row
+from syntagma.corpus.options import CorpusOptions, Input
+from syntagma.corpus.readers import InputRow
 from syntagma.errors import ConfigError
 from syntagma.text import join, split
 from syntagma.tree import KEPT_LABELS, Tree
@@ -69,12 +69,12 @@ def test_normalise(text: str, plain: str) -> None:
     ],
 )
 def test_lengths(options: dict[str, float], source: str, target: str, reason: str | None) -> None:
-    found = refuse_lengths(Options(inputs=HERE, **options), source, target, split)  # type: ignore[arg-type]
+    found = refuse_lengths(CorpusOptions(inputs=HERE, **options), source, target, split)  # type: ignore[arg-type]
     assert (found[0] if found else None) == reason
 
 
 def test_swaps() -> None:
-    options = Options(inputs=HERE, no_swap=("he,him,his/she,her,hers", "yes/no"))
+    options = CorpusOptions(inputs=HERE, no_swap=("he,him,his/she,her,hers", "yes/no"))
     assert refuse_swaps(options, "HE saw it.", "It was seen by her.") == ("swap", "the source has he, the target her")
     assert refuse_swaps(options, "He saw him.", "He saw her.") == (
         "swap",
@@ -86,7 +86,7 @@ def test_swaps() -> None:
     assert refuse_swaps(options, "Yes!", "No!") is not None
     for wrong in ("he,him", "he/", "/"):
         with pytest.raises(ConfigError, match="has no two groups; write words such as"):
-            Options(inputs=HERE, no_swap=(wrong,))
+            CorpusOptions(inputs=HERE, no_swap=(wrong,))
 
 
 def test_scripts() -> None:
@@ -94,7 +94,7 @@ def test_scripts() -> None:
     assert script_share("他写了a", "Han") == 0.75
     assert script_share("カタカナ ひらがな 漢字", "Han+Hiragana+Katakana") == 1
     assert script_share("123 …", "Han") == 1
-    options = Options(inputs=HERE, source_script="Han", target_script="latin", script_share=0.6)
+    options = CorpusOptions(inputs=HERE, source_script="Han", target_script="latin", script_share=0.6)
     assert refuse_script(options, "他写了", "He wrote") is None
     assert refuse_script(options, "He", "He") == ("script", "0.00 of the source's letters are Han")
     assert refuse_script(options, "他写了", "привет") is not None
@@ -103,21 +103,21 @@ def test_scripts() -> None:
 
 
 def test_selection_by_column_and_by_share() -> None:
-    options = Options(inputs=HERE, where=("5=lex,that",), keep_fraction=("5=that:0.1",))
+    options = CorpusOptions(inputs=HERE, where=("5=lex,that",), keep_fraction=("5=that:0.1",))
     selection = Selection.of(options)
     keys = [pair_key(str(number), "x") for number in range(4000)]
-    assert all(selection.refuse(Row("f", 1, "train", others={"5": "lex"}), key) is None for key in keys[:50])
-    assert selection.refuse(Row("f", 1, "train", others={"5": "none"}), 3) == ("where", "5 is 'none'")
-    kept = [key for key in keys if selection.refuse(Row("f", 1, "train", others={"5": "that"}), key) is None]
+    assert all(selection.refuse(InputRow("f", 1, "train", others={"5": "lex"}), key) is None for key in keys[:50])
+    assert selection.refuse(InputRow("f", 1, "train", others={"5": "none"}), 3) == ("where", "5 is 'none'")
+    kept = [key for key in keys if selection.refuse(InputRow("f", 1, "train", others={"5": "that"}), key) is None]
     assert 320 < len(kept) < 480
-    other = Selection.of(Options(inputs=HERE, keep_fraction=("5=that:0.1",), seed=2))
-    assert kept != [key for key in keys if other.refuse(Row("f", 1, "train", others={"5": "that"}), key) is None]
+    other = Selection.of(CorpusOptions(inputs=HERE, keep_fraction=("5=that:0.1",), seed=2))
+    assert kept != [key for key in keys if other.refuse(InputRow("f", 1, "train", others={"5": "that"}), key) is None]
 
 
 @pytest.mark.parametrize("item", ["kind", "=x", "kind=that", "kind=that:2", "kind=that:x"])
 def test_unreadable_fraction(item: str) -> None:
     with pytest.raises(ConfigError, match="cannot be read; write it as COLUMN=VALUE:SHARE"):
-        Selection.of(Options(inputs=HERE, keep_fraction=(item,)))
+        Selection.of(CorpusOptions(inputs=HERE, keep_fraction=(item,)))
 
 
 @given(st.lists(st.lists(st.integers(0, 60), max_size=40), max_size=12))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from syntagma.corpus import Input, Options, prepare
+from syntagma.corpus import CorpusOptions, Input, prepare
 from syntagma.hub import bundled
 from syntagma.parse.base import DEFAULT
 
@@ -25,7 +25,7 @@ def test_targets_are_parsed(tmp_path: Path) -> None:
         "He's in.\tHe is (still) in.",
     ]
     (tmp_path / "a.tsv").write_text("\n".join(rows) + "\n")
-    options = Options(inputs=(Input(str(tmp_path / "a.tsv")),), both_ways=True, vocab_size=400)
+    options = CorpusOptions(inputs=(Input(str(tmp_path / "a.tsv")),), both_ways=True, vocab_size=400)
     corpus = prepare(options, tmp_path / "out", workers=1)
     parser = load_parser("neural")
     assert corpus.facts["parser"] == {"name": parser.name, "version": parser.version}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from syntagma.corpus import Corpus, Input, Options, prepare
+from syntagma.corpus import Corpus, CorpusOptions, Input, prepare
 from syntagma.corpus.options import AUTO
 from syntagma.errors import ConfigError, InputError, SyntagmaError
 
@@ -105,7 +105,7 @@ def test_split_files_are_kept_whole_and_held_out(made: Make, tmp_path: Path) -> 
 
 def test_trees_from_a_file(write_pairs: Write, tmp_path: Path) -> None:
     pairs, trees = write_pairs(120)
-    options = Options(inputs=(Input(pairs),), parser=f"brackets:{trees}", vocab_size=400, chunk_rows=50)
+    options = CorpusOptions(inputs=(Input(pairs),), parser=f"brackets:{trees}", vocab_size=400, chunk_rows=50)
     corpus = prepare(options, tmp_path / "out", workers=1)
     given = dict(zip(Path(pairs).read_text().splitlines(), Path(trees).read_text().splitlines(), strict=True))
     assert len(corpus) > 80
@@ -118,7 +118,7 @@ def test_trees_are_cleaned_and_spaced_like_the_text(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text('x\tHe can\'t say "no".\ny\tGo.\nz\tStop.\n')
     tree = "(S (NP-SBJ (PRP He)) (VP (MD ca) (RB n't) (VP (VB say) (`` ``) (INTJ no) ('' '') (NP (-NONE- *)))) (. .))"
     (tmp_path / "a.trees").write_text(f"{tree}\n(S (VP Go\n\n")
-    options = Options(
+    options = CorpusOptions(
         inputs=(Input(str(tmp_path / "a.tsv")),), parser=f"brackets:{tmp_path / 'a.trees'}", vocab_size=300
     )
     corpus = prepare(options, tmp_path / "out", workers=1)
@@ -132,7 +132,7 @@ def test_trees_are_cleaned_and_spaced_like_the_text(tmp_path: Path) -> None:
 def test_another_label_set_without_parsing_again(made: Make, fake_parser: list[str], tmp_path: Path) -> None:
     first = made("".join(f"I see {n}.\tI do see it {n}!\n" for n in range(30)), dev=5)
     fake_parser.clear()
-    options = Options(inputs=(Input(str(first.folder)),), labels=("NP", "X"), vocab_size=300)
+    options = CorpusOptions(inputs=(Input(str(first.folder)),), labels=("NP", "X"), vocab_size=300)
     second = prepare(options, tmp_path / "again", workers=1)
     assert not fake_parser
     assert second.facts["parser"] == first.facts["parser"]
@@ -190,7 +190,9 @@ def test_errors_are_one_sentence(made: Make, tmp_path: Path, write_pairs: Write)
         SyntagmaError, match=r"wrong\.trees, line 1: the tree has other words than the target: 'a' where"
     ):
         prepare(
-            Options(inputs=(Input(pairs),), parser=f"brackets:{tmp_path / 'wrong.trees'}"), tmp_path / "d", workers=1
+            CorpusOptions(inputs=(Input(pairs),), parser=f"brackets:{tmp_path / 'wrong.trees'}"),
+            tmp_path / "d",
+            workers=1,
         )
 
 
@@ -205,9 +207,9 @@ def test_other_folders_and_other_options_are_refused(made: Make, tmp_path: Path,
     fake_parser.clear()
     made("a\tb\n")  # there already: nothing is done
     assert not fake_parser
-    with pytest.raises(ConfigError, match=r"begun with other options \(max_words: 128, now 9\); give another --out"):
+    with pytest.raises(ConfigError, match=r"begun with other options \(max_words was 128, now 9\); give another --out"):
         made("a\tb\n", max_words=9)
-    options = Options(inputs=(Input(str(tmp_path / "in.tsv")),), max_words=9, vocab_size=300)
+    options = CorpusOptions(inputs=(Input(str(tmp_path / "in.tsv")),), max_words=9, vocab_size=300)
     (tmp_path / "out" / "mine.txt").write_text("mine")
     assert prepare(options, tmp_path / "out", workers=1, overwrite=True).options == options
     assert (tmp_path / "out" / "mine.txt").exists()
@@ -217,7 +219,7 @@ def test_other_folders_and_other_options_are_refused(made: Make, tmp_path: Path,
     ("settings", "message"),
     [
         ({"min_words": 9, "max_words": 3}, "no length is between 9 and 3"),
-        ({"label_noise": 2.0}, "label_noise is 2.0; give a ratio"),
+        ({"label_noise": 2.0}, "'label_noise' cannot be 2.0; give a number from 0 to 1"),
         ({"parser": "brackets"}, "lacks its file"),
         ({"parser": "brackets:x", "both_ways": True}, "needs trees of both sides"),
         ({"columns": ("0",)}, "1 columns were given"),
@@ -230,15 +232,15 @@ def test_other_folders_and_other_options_are_refused(made: Make, tmp_path: Path,
 )
 def test_options_that_cannot_be(settings: dict[str, object], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        Options(**{"inputs": (Input("a.tsv"),), **settings})  # type: ignore[arg-type]
+        CorpusOptions(**{"inputs": (Input("a.tsv"),), **settings})  # type: ignore[arg-type]
 
 
 def test_options_refuse_unknown_keys() -> None:
-    plain = Options(inputs=(Input("a.tsv"),)).to_dict()
-    with pytest.raises(ConfigError, match="unknown options: max_word; the options are: both_ways"):
-        Options.from_dict({**plain, "max_word": 3})
-    with pytest.raises(ConfigError, match="unknown options: pth"):
-        Options.from_dict({**plain, "inputs": [{"pth": "a"}]})
+    plain = CorpusOptions(inputs=(Input("a.tsv"),)).to_dict()
+    with pytest.raises(ConfigError, match="'max_word' is not a setting of CorpusOptions; did you mean 'max_words'"):
+        CorpusOptions.from_dict({**plain, "max_word": 3})
+    with pytest.raises(ConfigError, match="'pth' is not a setting of Input"):
+        CorpusOptions.from_dict({**plain, "inputs": [{"pth": "a"}]})
 
 
 def texts_of(corpus: Corpus, split: str) -> tuple[set[str], set[str]]:
@@ -282,7 +284,7 @@ def test_dev_by_itself(made: Make, tmp_path: Path) -> None:
     drawn = made(rows, dev=AUTO)
     assert {name: len(drawn.split(name)) for name in drawn.splits} == {"train": 20, "dev": 10}
     again = prepare(
-        Options(inputs=(Input(str(drawn.folder)),), dev=AUTO, vocab_size=300), tmp_path / "again", workers=1
+        CorpusOptions(inputs=(Input(str(drawn.folder)),), dev=AUTO, vocab_size=300), tmp_path / "again", workers=1
     )
     assert {name: len(again.split(name)) for name in again.splits} == {"train": 20, "dev": 10}
     (tmp_path / "dev.tsv").write_text("Oh.\tOh no.\n")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from syntagma.corpus import Input, Options, prepare
+from syntagma.corpus import CorpusOptions, Input, prepare
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -34,7 +34,7 @@ def test_ray_makes_the_same_corpus(
     hashes: Callable[[Path], dict[str, str]],
 ) -> None:
     pairs, trees = write_pairs(300)
-    options = Options(inputs=(Input(pairs),), parser=f"brackets:{trees}", vocab_size=400, chunk_rows=60, dev=10)
+    options = CorpusOptions(inputs=(Input(pairs),), parser=f"brackets:{trees}", vocab_size=400, chunk_rows=60, dev=10)
     prepare(options, tmp_path / "local", workers=1)
     prepare(options, tmp_path / "ray", engine="ray", workers=2)
     assert hashes(tmp_path / "ray") == hashes(tmp_path / "local")

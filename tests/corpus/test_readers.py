@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from syntagma.corpus.options import Input, Options
-from syntagma.corpus.readers import Row, Rows, Stream, check_inputs, read_input
+from syntagma.corpus.options import CorpusOptions, Input
+from syntagma.corpus.readers import InputRow, Rows, Stream, check_inputs, read_input
 from syntagma.errors import InputError, SyntagmaError
 
 
-def rows(path: Path | str, **options: object) -> list[Row]:
+def rows(path: Path | str, **options: object) -> list[InputRow]:
     target = options.pop("target", None)
     one = Input(str(path), str(target) if target else None)
-    return list(Rows(Options(inputs=(one,), **options)))  # type: ignore[arg-type]
+    return list(Rows(CorpusOptions(inputs=(one,), **options)))  # type: ignore[arg-type]
 
 
-def pairs(found: list[Row]) -> list[tuple[str, str]]:
+def pairs(found: list[InputRow]) -> list[tuple[str, str]]:
     return [(row.source, row.target) for row in found]
 
 
@@ -93,7 +93,7 @@ def test_unknown_column_names_the_known_ones(tmp_path: Path) -> None:
 
 def test_missing_and_cut_files(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"no\.tsv: there is no such file; check the path"):
-        check_inputs(Options(inputs=(Input(str(tmp_path / "no.tsv")),)))
+        check_inputs(CorpusOptions(inputs=(Input(str(tmp_path / "no.tsv")),)))
     (tmp_path / "a.tsv.gz").write_bytes(gzip.compress(b"a\tb\n" * 5000)[:-12])
     with pytest.raises(InputError, match="cannot be read to its end"):
         rows(tmp_path / "a.tsv.gz")
@@ -116,6 +116,6 @@ def test_trees_stand_beside_their_rows(tmp_path: Path) -> None:
 
 def test_selecting_needs_columns(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("x\n")
-    options = Options(inputs=(Input("a"),), where=("2=x",))
+    options = CorpusOptions(inputs=(Input("a"),), where=("2=x",))
     with ExitStack() as stack, pytest.raises(InputError, match="no other columns"):
         list(read_input(Input(str(tmp_path / "a"), str(tmp_path / "a")), Stream("a"), options, stack))

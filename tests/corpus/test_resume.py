@@ -14,25 +14,25 @@ from pathlib import Path
 
 import pytest
 
-from syntagma import engines as engines_module
-from syntagma.corpus import Corpus, Input, Options, prepare
+from syntagma import executors as engines_module
+from syntagma.corpus import Corpus, CorpusOptions, Input, prepare
 from syntagma.corpus.chunks import Parsing
-from syntagma.corpus.folder import locked
 from syntagma.errors import ConfigError, InputError, SyntagmaError
+from syntagma.files import locked
 
 Write = Callable[[int], tuple[str, str]]
 Hashes = Callable[[Path], dict[str, str]]
 
 SCRIPT = """
 import sys
-from syntagma.corpus import Options, prepare
+from syntagma.corpus import CorpusOptions, prepare
 
 if __name__ == "__main__":
-    prepare(Options.from_dict(eval(sys.argv[1])), sys.argv[2], workers=int(sys.argv[3]))
+    prepare(CorpusOptions.from_dict(eval(sys.argv[1])), sys.argv[2], workers=int(sys.argv[3]))
 """
 
 
-def start(options: Options, out: Path, workers: int) -> subprocess.Popen[bytes]:
+def start(options: CorpusOptions, out: Path, workers: int) -> subprocess.Popen[bytes]:
     script = out.with_suffix(".py")
     script.write_text(SCRIPT)
     arguments = [repr(options.to_dict()), str(out), str(workers)]
@@ -47,7 +47,7 @@ def test_killed_at_random_moments_it_ends_with_the_same_bytes(
     tmp_path: Path, write_pairs: Write, hashes: Hashes
 ) -> None:
     settings = {"chunk_rows": 100, "shard_pairs": 150, "max_words": 13, "dev": 20, "test": 10, "label_noise": 0.2}
-    options = Options.from_dict({**options_of(write_pairs(1500)).to_dict(), **settings})
+    options = CorpusOptions.from_dict({**options_of(write_pairs(1500)).to_dict(), **settings})
     prepare(options, tmp_path / "whole", workers=1)
     draw = random.Random(os.getpid())
     out = tmp_path / "broken"
@@ -69,12 +69,12 @@ def test_killed_at_random_moments_it_ends_with_the_same_bytes(
     assert len(Corpus.open(out)) > 1000
 
 
-def options_of(files: tuple[str, str]) -> Options:
-    return Options(inputs=(Input(files[0]),), parser=f"brackets:{files[1]}", vocab_size=400, chunk_rows=50)
+def options_of(files: tuple[str, str]) -> CorpusOptions:
+    return CorpusOptions(inputs=(Input(files[0]),), parser=f"brackets:{files[1]}", vocab_size=400, chunk_rows=50)
 
 
 @pytest.fixture
-def stopped(tmp_path: Path, write_pairs: Write, monkeypatch: pytest.MonkeyPatch) -> tuple[Options, Path]:
+def stopped(tmp_path: Path, write_pairs: Write, monkeypatch: pytest.MonkeyPatch) -> tuple[CorpusOptions, Path]:
     """A run that stopped after its third chunk."""
     options = options_of(write_pairs(300))
     real = Parsing.__call__
@@ -92,7 +92,9 @@ def stopped(tmp_path: Path, write_pairs: Write, monkeypatch: pytest.MonkeyPatch)
     return options, tmp_path / "out"
 
 
-def test_finished_chunks_are_not_done_again(stopped: tuple[Options, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_finished_chunks_are_not_done_again(
+    stopped: tuple[CorpusOptions, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     options, out = stopped
     with pytest.raises(InputError, match="this corpus is not finished"):
         Corpus.open(out)
@@ -108,10 +110,10 @@ def test_finished_chunks_are_not_done_again(stopped: tuple[Options, Path], monke
     assert done == [3, 4, 5]
 
 
-def test_other_input_or_options_are_noticed(stopped: tuple[Options, Path]) -> None:
+def test_other_input_or_options_are_noticed(stopped: tuple[CorpusOptions, Path]) -> None:
     options, out = stopped
-    changed = Options.from_dict({**options.to_dict(), "max_words": 5})
-    with pytest.raises(ConfigError, match=r"begun with other options \(max_words: 128, now 5\)"):
+    changed = CorpusOptions.from_dict({**options.to_dict(), "max_words": 5})
+    with pytest.raises(ConfigError, match=r"begun with other options \(max_words was 128, now 5\)"):
         prepare(changed, out, workers=1)
     path = Path(options.inputs[0].path)
     path.write_text("Oh.\t" + path.read_text().split("\t", 1)[1])
@@ -122,7 +124,7 @@ def test_other_input_or_options_are_noticed(stopped: tuple[Options, Path]) -> No
     prepare(options, out, workers=1, overwrite=True)
 
 
-def test_chunks_of_two_parsers_are_not_mixed(stopped: tuple[Options, Path]) -> None:
+def test_chunks_of_two_parsers_are_not_mixed(stopped: tuple[CorpusOptions, Path]) -> None:
     options, out = stopped
     for number, version in ((0, "1"), (1, "2")):
         path = out / "work" / f"chunk-{number:06d}.json"
@@ -131,7 +133,7 @@ def test_chunks_of_two_parsers_are_not_mixed(stopped: tuple[Options, Path]) -> N
         prepare(options, out, workers=1)
 
 
-def test_one_run_at_a_time(stopped: tuple[Options, Path]) -> None:
+def test_one_run_at_a_time(stopped: tuple[CorpusOptions, Path]) -> None:
     options, out = stopped
     pytest.importorskip("fcntl")
     with locked(out), pytest.raises(ConfigError, match="another run is at work in this folder"):
@@ -139,7 +141,7 @@ def test_one_run_at_a_time(stopped: tuple[Options, Path]) -> None:
 
 
 def test_overwriting_an_unfinished_run_of_the_same_options_goes_on(
-    stopped: tuple[Options, Path], monkeypatch: pytest.MonkeyPatch
+    stopped: tuple[CorpusOptions, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     options, out = stopped
     before = (out / "work" / "chunk-000001.json").stat().st_mtime_ns

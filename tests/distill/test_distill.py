@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from search_models import random_model
-from syntagma.corpus import Corpus, Options, prepare
+from syntagma.corpus import Corpus, CorpusOptions, prepare
 from syntagma.corpus.options import Input
 from syntagma.distillation import Teacher, distill
 from syntagma.errors import SyntagmaError
@@ -29,7 +29,7 @@ def corpus(tmp_path: Path) -> Corpus:
         trees.append(f"(TOP (S (NP (PRP {words[0]})) (VP {' '.join(f'(X {word})' for word in words[1:])})))\n")
     (tmp_path / "pairs.tsv").write_text("".join(rows))
     (tmp_path / "trees").write_text("".join(trees))
-    options = Options(
+    options = CorpusOptions(
         inputs=(Input(str(tmp_path / "pairs.tsv")),), parser=f"brackets:{tmp_path / 'trees'}", vocab_size=320, dev=4
     )
     return prepare(options, tmp_path / "corpus", workers=1)
@@ -68,7 +68,7 @@ def test_a_source_with_several_targets_is_written_once(teacher: Path, corpus: Co
     rows = [(f"x{n} apple an", f"{SENTENCES[n % 6]} {m}") for n in range(6) for m in (1, 2)]
     (tmp_path / "twice.tsv").write_text("".join(f"{source}\t{target}\n" for source, target in rows))
     tokenizer = str(corpus.folder / "tokenizer.json")
-    options = Options(inputs=(Input(str(tmp_path / "twice.tsv")),), tokenizer=tokenizer)
+    options = CorpusOptions(inputs=(Input(str(tmp_path / "twice.tsv")),), tokenizer=tokenizer)
     twice = prepare(options, tmp_path / "twice", workers=1)
     loaded = Teacher.load(str(teacher))
 
@@ -101,7 +101,7 @@ def test_nearest_takes_what_is_most_like_a_target(corpus: Corpus, teacher: Path,
     wanted = {source: texts[-1] for source, texts in candidates.items() if len(set(texts)) > 1 and all(texts)}
     assert wanted
     (tmp_path / "last.tsv").write_text("".join(f"{source}\t{text}\n" for source, text in wanted.items()))
-    options = Options(
+    options = CorpusOptions(
         inputs=(Input(str(tmp_path / "last.tsv")),),
         tokenizer=str(corpus.folder / "tokenizer.json"),
         keep_identical=True,

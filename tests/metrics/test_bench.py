@@ -6,7 +6,7 @@ from importlib.util import find_spec
 import pytest
 
 from syntagma.bench import metrics as bench
-from syntagma.bench.report import Row, best_of
+from syntagma.bench.report import Measurement, best_of
 from syntagma.tree import Tree, edit
 from syntagma.tree.edit import edit_distance, tree_size
 
@@ -33,7 +33,7 @@ def test_every_row_has_its_peer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench, "PAIRS", 3)
     rows = list(bench.run(quick=True))
     assert [row.peer for row in rows] == ["sacrebleu's BLEU", "sacrebleu's BLEU", "apted", "edist"]
-    assert all(isinstance(row, Row) and row.ratio == pytest.approx(row.ours / (row.peers or 0)) for row in rows)
+    assert all(isinstance(row, Measurement) and row.ratio == pytest.approx(row.ours / (row.peers or 0)) for row in rows)
 
 
 @needs_peers

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import pytest
 
 from syntagma.errors import ConfigError, SyntagmaError
-from syntagma.metrics import Bleu, Candidate, DLex, DSyn, OneReference, Options, Rouge, Segment, evaluate, select
-from syntagma.metrics.each import each_reference
+from syntagma.metrics import Bleu, Candidate, DLex, DSyn, MetricOptions, OneReference, Rouge, Segment, evaluate, select
 from syntagma.metrics.evaluation import BATCH
 from syntagma.metrics.parsing import TreeMaker
+from syntagma.metrics.per_reference import each_reference
 from syntagma.metrics.registry import known_names, to_parse
 from syntagma.tree import Tree
 
@@ -88,28 +88,28 @@ def without_meteor(found: list[str]) -> list[str]:
 
 def test_the_usual_metrics_are_those_that_the_fields_allow() -> None:
     both = ["bleu", "self_bleu", "ibleu", "rouge1", "rouge2", "rougeL", "d_lex", "chrf", "length_ratio", "copy_rate"]
-    assert without_meteor(names(select(None, TEXT, Options()))) == both
-    assert names(select(None, {"hyp", "src"}, Options())) == ["self_bleu", "d_lex", "copy_rate"]
-    trees = names(select(None, {"hyp", "hyp_tree", "src_tree", "induced", "template"}, Options()))
+    assert without_meteor(names(select(None, TEXT, MetricOptions()))) == both
+    assert names(select(None, {"hyp", "src"}, MetricOptions())) == ["self_bleu", "d_lex", "copy_rate"]
+    trees = names(select(None, {"hyp", "hyp_tree", "src_tree", "induced", "template"}, MetricOptions()))
     assert trees == ["d_syn", "tree_precision", "tree_recall", "tree_f1", "template_match"]
 
 
 def test_metrics_by_name_come_in_the_tables_order() -> None:
-    assert names(select(["d_lex", "rouge2", "bleu"], TEXT, Options())) == [
+    assert names(select(["d_lex", "rouge2", "bleu"], TEXT, MetricOptions())) == [
         "bleu",
         "rouge1",
         "rouge2",
         "rougeL",
         "d_lex",
     ]
-    assert names(select(["rouge"], TEXT, Options())) == ["rouge1", "rouge2", "rougeL"]
+    assert names(select(["rouge"], TEXT, MetricOptions())) == ["rouge1", "rouge2", "rougeL"]
 
 
 def test_a_named_metric_without_its_input_is_an_error() -> None:
     with pytest.raises(ConfigError, match="d_lex needs --src"):
-        select(["d_lex"], {"hyp", "refs"}, Options())
+        select(["d_lex"], {"hyp", "refs"}, MetricOptions())
     with pytest.raises(ConfigError, match="no metric 'blue'; use one of bleu, self_bleu"):
-        select(["blue"], TEXT, Options())
+        select(["blue"], TEXT, MetricOptions())
 
 
 def test_a_missing_package_leaves_the_metric_out_with_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,7 +118,7 @@ def test_a_missing_package_leaves_the_metric_out_with_a_note(monkeypatch: pytest
     monkeypatch.setattr(meteor, "find_spec", lambda name: None)
     monkeypatch.setattr(similarity, "find_spec", lambda name: None)
     notes: list[str] = []
-    assert names(select(["meteor", "similarity", "bleu"], TEXT, Options(), notes.append)) == ["bleu"]
+    assert names(select(["meteor", "similarity", "bleu"], TEXT, MetricOptions(), notes.append)) == ["bleu"]
     assert [note.partition(" left out: ")[0] for note in notes] == ["meteor", "similarity"]
     assert all("pip install" in note for note in notes)
 

@@ -94,12 +94,11 @@ def tiny_settings(encoder: Path) -> dict[str, Any]:
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory: pytest.TempPathFactory, treebank: Path, tiny_settings: dict[str, Any]) -> Path:
     """The model folder of a parser that was trained on the tiny treebank for a moment."""
-    from syntagma.parse.config import from_dict
-    from syntagma.parse.settings import TrainConfig, read_data
-    from syntagma.parse.train import Trainer
+    from syntagma.parse.settings import ParserTrainConfig, read_data
+    from syntagma.parse.train import ParserTrainer
 
-    trainer = Trainer(
-        from_dict(TrainConfig, tiny_settings), read_data([treebank], [treebank]), tmp_path_factory.mktemp("run")
+    trainer = ParserTrainer(
+        ParserTrainConfig.from_dict(tiny_settings), read_data([treebank], [treebank]), tmp_path_factory.mktemp("run")
     )
     trainer.run()
     return trainer.model_folder

@@ -12,7 +12,7 @@ import pytest
 
 import syntagma.parse
 from syntagma.errors import BracketError, ConfigError, InputError, SyntagmaError
-from syntagma.parse.base import Parser, SentenceError, load_parser
+from syntagma.parse.base import ParserBackend, SentenceError, load_parser
 from syntagma.parse.brackets import BracketsParser
 
 TREES = [
@@ -35,7 +35,7 @@ def trees(tmp_path: Path) -> Path:
 
 def test_brackets_hands_out_its_trees_in_order(trees: Path) -> None:
     parser = load_parser(f"brackets:{trees}")
-    assert isinstance(parser, Parser)
+    assert isinstance(parser, ParserBackend)
     assert isinstance(parser, BracketsParser)
     assert parser.labels == ()
     first, rest = parser.parse(SENTENCES[:1]), parser.parse(SENTENCES[1:])
@@ -115,7 +115,7 @@ def test_a_hub_name_is_fetched(monkeypatch: pytest.MonkeyPatch, tiny: Path) -> N
 
 def test_the_facade_takes_raw_text(tiny: Path) -> None:
     parser = syntagma.parse.Parser.from_pretrained(str(tiny))
-    assert isinstance(parser, Parser)
+    assert isinstance(parser, ParserBackend)
     tree = parser("I didn't go to John's house.")
     assert tree.words() == ("I", "did", "n't", "go", "to", "John", "'s", "house", ".")
     assert [tree.words() for tree in parser(["Go home", "the end"])] == [("Go", "home"), ("the", "end")]
@@ -159,7 +159,7 @@ def test_benepar(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("nltk")
     monkeypatch.setitem(sys.modules, "benepar", fake_benepar())
     parser = load_parser("benepar")
-    assert isinstance(parser, Parser)
+    assert isinstance(parser, ParserBackend)
     assert parser.name == "benepar:benepar_en3"
     assert parser.labels == ("NP", "S", "TOP", "VP")
     assert [str(tree) for tree in parser.parse([["a", "("]])] == ["(TOP (S (NN a) (NN -LRB-)))"]
@@ -197,7 +197,7 @@ def fake_stanza() -> Any:
 def test_stanza(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "stanza", fake_stanza())
     parser = load_parser("stanza")
-    assert isinstance(parser, Parser)
+    assert isinstance(parser, ParserBackend)
     assert (parser.name, parser.version, parser.labels) == ("stanza:en", "1.10.1", ("NP", "S", "TOP"))
     assert [str(tree) for tree in parser.parse([["I", "nod"]])] == ["(TOP (S (NN I) (NN nod)))"]
     assert parser.parse([]) == []

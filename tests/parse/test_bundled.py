@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from syntagma.hub import bundled, find_folder
-from syntagma.parse.base import Parser, load_parser
+from syntagma.parse.base import ParserBackend, load_parser
 from syntagma.tree import Tree, prune
 
 FOLDER = find_folder("parser-en", "parser", "network") if "parser-en" in bundled("network") else None
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(FOLDER is None, reason="the bundled parser is no
 
 
 @pytest.fixture(scope="module")
-def parser() -> Parser:
+def parser() -> ParserBackend:
     return load_parser()
 
 
@@ -41,11 +41,11 @@ def test_the_folder_is_whole_and_small() -> None:
         ("She went to the market .", "(TOP (S (NP She) (VP went (PP to (NP the market))) .))"),
     ],
 )
-def test_everyday_sentences(parser: Parser, text: str, tree: str) -> None:
+def test_everyday_sentences(parser: ParserBackend, text: str, tree: str) -> None:
     assert str(prune(parser.parse([text.split()])[0])) == tree
 
 
-def test_case_and_punctuation_do_not_matter(parser: Parser) -> None:
+def test_case_and_punctuation_do_not_matter(parser: ParserBackend) -> None:
     words = ["The", "old", "man", "sold", "us", "three", "apples", "."]
     usual, lower, bare = parser.parse([words, [word.lower() for word in words], words[:-1]])
     assert prune(lower).spans() == prune(usual).spans()
@@ -54,14 +54,14 @@ def test_case_and_punctuation_do_not_matter(parser: Parser) -> None:
     ]
 
 
-def test_odd_input_still_has_a_tree(parser: Parser) -> None:
+def test_odd_input_still_has_a_tree(parser: ParserBackend) -> None:
     odd = [["("], ["?!"], ["…"] * 5, ["пример", "例え"], ["<NP>", "<c>"], ["a" * 3000], ["\u200b"], ["😀"] * 20]
     for words, tree in zip(odd, parser.parse(odd), strict=True):
         assert tree.words() == tuple(words)
         assert isinstance(tree, Tree)
 
 
-def test_three_hundred_words_and_the_limit(parser: Parser) -> None:
+def test_three_hundred_words_and_the_limit(parser: ParserBackend) -> None:
     words = ("the cat that saw the dog that ran " * 50).split()
     start = time.monotonic()
     assert parser.parse([words[:300]])[0].words() == tuple(words[:300])
@@ -70,7 +70,7 @@ def test_three_hundred_words_and_the_limit(parser: Parser) -> None:
         parser.parse([words + words])
 
 
-def test_gold_trees_of_all_kinds(parser: Parser, shared: Path) -> None:
+def test_gold_trees_of_all_kinds(parser: ParserBackend, shared: Path) -> None:
     """A sample of the dev trees: a fall of several points would be seen."""
     from syntagma.files import read_lines
     from syntagma.parse.score import score_trees
@@ -80,7 +80,7 @@ def test_gold_trees_of_all_kinds(parser: Parser, shared: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_bench_has_its_rows(parser: Parser) -> None:
+def test_the_bench_has_its_rows(parser: ParserBackend) -> None:
     from syntagma.bench import parse as bench
 
     rows = list(bench.run(quick=True, threads=1, count=16))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from syntagma.errors import InputError
-from syntagma.parse.conllu import Sentence, read_sentences
+from syntagma.parse.conllu import DependencyTree, read_sentences
 
 
 def conllu(text: str) -> list[str]:
@@ -23,9 +23,9 @@ def conllu(text: str) -> list[str]:
     return lines
 
 
-def read(text: str) -> Sentence:
+def read(text: str) -> DependencyTree:
     (sentence,) = read_sentences(conllu(text))
-    assert isinstance(sentence, Sentence), str(sentence)
+    assert isinstance(sentence, DependencyTree), str(sentence)
     return sentence
 
 
@@ -96,7 +96,7 @@ def test_a_form_with_a_space_becomes_words() -> None:
 
 def test_blank_lines_and_returns() -> None:
     lines = ["", *(f"{line}\r" for line in conllu("1 a X 0 root")), "  ", "", *conllu("1 b X 0 root")]
-    assert [sentence.words() for sentence in read_sentences(lines) if isinstance(sentence, Sentence)] == [
+    assert [sentence.words() for sentence in read_sentences(lines) if isinstance(sentence, DependencyTree)] == [
         ("a",),
         ("b",),
     ]
@@ -106,7 +106,7 @@ def test_blank_lines_and_returns() -> None:
 def test_tags_can_stand_in_trees() -> None:
     line = "\t".join(["1", "(", "_", "PUNCT", "$(", "_", "0", "root", "_", "_"])
     (sentence,) = read_sentences([line])
-    assert isinstance(sentence, Sentence)
+    assert isinstance(sentence, DependencyTree)
     assert sentence.tokens[0].tag == "$*LRB*"
 
 
@@ -136,7 +136,7 @@ def test_what_is_wrong_is_said_with_its_line(text: str, message: str) -> None:
     good = conllu("1 good X 0 root")
     wrong, sentence = read_sentences([*conllu(text), "", *good])
     assert isinstance(wrong, InputError)
-    assert isinstance(sentence, Sentence)  # the next one is not harmed
+    assert isinstance(sentence, DependencyTree)  # the next one is not harmed
     with pytest.raises(InputError, match=message + r".*; mend the sentence, or leave it out with --bad skip"):
         raise wrong
 
@@ -145,4 +145,4 @@ def test_a_line_that_cannot_be_read_spoils_its_sentence_only() -> None:
     lines = [*conllu("1 a X 0 root"), InputError("no UTF-8"), "", *conllu("1 b X 0 root")]
     wrong, sentence = read_sentences(lines)
     assert isinstance(wrong, InputError)
-    assert isinstance(sentence, Sentence)
+    assert isinstance(sentence, DependencyTree)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parse.test_conllu import read
-from syntagma.parse.conllu import Sentence, Token
+from syntagma.parse.conllu import DependencyTree, Token
 from syntagma.parse.dependencies import NOMINAL, RELATIONS, Style, lift, relation_of, to_tree
 
 _TAG = re.compile(r"\((?!TOP |S |NP |VP |PP )[^ ()]+ ([^ ()]+)\)")
@@ -210,7 +210,7 @@ def test_relations_are_looked_up_by_subtype_first() -> None:
 
 
 @st.composite
-def sentences(draw: st.DrawFn) -> Sentence:
+def sentences(draw: st.DrawFn) -> DependencyTree:
     """Any dependency tree: heads come before their dependents in a random order of the words."""
     size = draw(st.integers(1, 9))
     order = draw(st.permutations(range(1, size + 1)))
@@ -222,11 +222,11 @@ def sentences(draw: st.DrawFn) -> Sentence:
         Token(f"w{at}", draw(kinds), "_", draw(features), heads[at], draw(relations) if heads[at] else "root")
         for at in range(1, size + 1)
     )
-    return Sentence(tuple(tokens), 1)
+    return DependencyTree(tuple(tokens), 1)
 
 
 @given(sentences(), st.sampled_from(Style))
-def test_any_dependency_tree_becomes_a_tree_over_its_words(sentence: Sentence, style: Style) -> None:
+def test_any_dependency_tree_becomes_a_tree_over_its_words(sentence: DependencyTree, style: Style) -> None:
     tree = to_tree(sentence, style)
     assert tree.words() == sentence.words()
     assert {item[1:] for item in tree.walk if item[0] == "("} <= {
@@ -235,7 +235,7 @@ def test_any_dependency_tree_becomes_a_tree_over_its_words(sentence: Sentence, s
 
 
 @given(sentences())
-def test_lifted_heads_are_a_projective_tree(sentence: Sentence) -> None:
+def test_lifted_heads_are_a_projective_tree(sentence: DependencyTree) -> None:
     heads = [token.head for token in sentence.tokens]
     lifted = lift(heads)
     assert [head == 0 for head in lifted] == [head == 0 for head in heads]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from syntagma.errors import BracketError, ConfigError, SyntagmaError
 from syntagma.network.packing import quantise
-from syntagma.parse.base import Parser, SentenceError, load_parser
+from syntagma.parse.base import ParserBackend, SentenceError, load_parser
 from syntagma.parse.chart import span_number
 from syntagma.parse.encoder import load_bert
 from syntagma.parse.neural import NeuralParser
@@ -41,7 +41,7 @@ def parser(tiny: Path) -> NeuralParser:
 
 
 def test_it_is_a_parser(parser: NeuralParser) -> None:
-    assert isinstance(parser, Parser)
+    assert isinstance(parser, ParserBackend)
     assert (parser.name, parser.version) == ("tiny", "1")
     assert {"TOP", "S", "NP", "VP"} <= set(parser.labels)
     assert "S+VP" not in parser.labels

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from syntagma.errors import InputError
-from syntagma.parse.score import Score, compare, score_trees
+from syntagma.parse.score import BracketScore, compare, score_trees
 from syntagma.tree import Tree
 
 GOLD = "(TOP (S (NP (DT The) (NN man)) (VP (VBD saw) (NP (DT the) (NN dog)) (PP (IN with) (NP (NNS eyes)))) (. .)))"
@@ -14,7 +14,7 @@ HIGH = (
 )
 
 
-def counts(score: Score) -> tuple[int, int, int, int, int]:
+def counts(score: BracketScore) -> tuple[int, int, int, int, int]:
     return score.matched, score.gold, score.predicted, score.exact, score.crossing
 
 
@@ -75,4 +75,4 @@ def test_other_words_are_an_error() -> None:
 
 
 def test_nothing_scores_nothing() -> None:
-    assert set(Score().figures().values()) == {0}
+    assert set(BracketScore().figures().values()) == {0}

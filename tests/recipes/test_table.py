@@ -10,7 +10,7 @@ from syntagma.metrics.base import Candidate, Segment
 from syntagma.metrics.report import title
 from syntagma.recipes.reading import read_recipe
 from syntagma.recipes.run import RecipeRun
-from syntagma.recipes.table import PAPER, Row, Scoring, Table, average, compare_systems
+from syntagma.recipes.table import PAPER, Scoring, Table, TableRow, average, compare_systems
 from syntagma.tree import Tree
 
 ROOT = Path(__file__).parents[2]
@@ -62,7 +62,7 @@ def test_figures_of_what_a_system_does_not_make_are_left_out() -> None:
 
 def test_the_average_has_the_rows_that_all_tables_have() -> None:
     def table(**figures: float) -> Table:
-        rows = tuple(Row(name, {"bleu": value}) for name, value in figures.items())
+        rows = tuple(TableRow(name, {"bleu": value}) for name, value in figures.items())
         return Table("t", 2, ("bleu",), rows, ())
 
     made = average([table(a=10, b=1), table(b=2), table(a=5, b=6)])

@@ -118,7 +118,7 @@ def mask_of(runtime: TorchRuntime, rows: int) -> Mask:
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_everything_stays_on_the_device(architecture: Architecture) -> None:
-    extras = {"copy": True} if architecture == "seq2seq" else EXTRAS | {"whole": True}
+    extras = {"copy": True} if architecture == "seq2seq" else EXTRAS | {"seq2seq_objective": True}
     network = random_model(SUBWORDS, 1, architecture, **extras)
     config = network.config
     with pretended_device() as mode:

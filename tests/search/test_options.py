@@ -11,30 +11,12 @@ from search_models import TEXTS, random_generator, random_model
 from syntagma.errors import ConfigError, SyntagmaError
 from syntagma.network.storage import save_pretrained
 from syntagma.search import SearchOptions, Steering
-from syntagma.search import options as module
-from syntagma.search.options import ALIASES, named
+from syntagma.search.options import named
 from syntagma.search.request import TooMuchWork
 from syntagma.text import Subwords, split
 
 SUBWORDS = Subwords.train([split(text).words for text in TEXTS * 3], size=300)
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
-
-
-def test_former_names_are_read(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_warned", set())
-    former = {"novel": True, "stutter": False, "coin": False, "rank": "whole", "back": 0.2, "diversity": 1, "groups": 2}
-    assert set(former) == set(ALIASES)
-    present = SearchOptions(
-        forbid_copy=True, no_adjacent_repeats=True, known_words_only=True, rerank="seq2seq", channel_weight=0.2,
-        diversity_penalty=1.0, num_beam_groups=2,
-    )  # fmt: skip
-    assert SearchOptions.from_dict(former) == present  # as in a model's folder, without a word
-    assert capsys.readouterr().err == ""
-    assert SearchOptions().changed(former) == present
-    assert "syntagma: the setting 'coin' is now 'known_words_only'=True\n" in capsys.readouterr().err
-    assert SearchOptions().changed({"rank": "score"}).rerank == "none"
-    assert present.changed({"coin": True}).known_words_only is False
-    assert capsys.readouterr().err == ""  # each is said once
 
 
 def test_the_papers_search_has_a_name() -> None:

@@ -11,7 +11,7 @@ from syntagma.cli.generate import _workers
 from syntagma.files import scan_lines
 from syntagma.network.storage import save_pretrained
 from syntagma.search import Generator
-from syntagma.search.parallel import Work, parallel
+from syntagma.search.parallel import SearchWork, parallel
 from syntagma.text import Subwords, split
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -33,7 +33,7 @@ def test_two_workers_give_what_one_gives(model: Path, engine: str, monkeypatch: 
     monkeypatch.setattr("syntagma.search.parallel.CHUNK", 2)
     texts = [*TEXTS, "", "I", "an apple"]
     alone = list(Generator.from_pretrained(model).stream(texts))
-    in_parallel = list(parallel(Work(str(model)), texts, engine, workers=2))
+    in_parallel = list(parallel(SearchWork(str(model)), texts, engine, workers=2))
     for one, other in zip(alone, in_parallel, strict=True):
         assert isinstance(one, list)
         assert isinstance(other, list)

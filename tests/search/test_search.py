@@ -60,21 +60,21 @@ def check(output: Output) -> None:
     assert "<" not in str(Tree.read(str(output.tree)).label)
 
 
-class Work(NamedTuple):
+class SearchWork(NamedTuple):
     """What searching with some options cost and found: contexts and scores of each text."""
 
     row_steps: int
     beams: list[list[tuple[list[int], float]]]
 
 
-def work_of(shared: Path, **options: Any) -> Work:
+def work_of(shared: Path, **options: Any) -> SearchWork:
     generator = authors_generator(shared / "reference", **{"beam": 4, "score": "sum"} | options)
     sources = (shared / "reference" / "toy.src").read_text().splitlines()[:4]
     scheduler = generator.scheduler()
     requests = [generator.request(n, text, Steering(), generator.defaults) for n, text in enumerate(sources)]
     done = sorted(scheduler.run(requests), key=lambda request: request.number)
     beams = [[(list(found.context.ids), round(found.score, 4)) for found in one.beam] for one in done]
-    return Work(scheduler.row_steps, beams)
+    return SearchWork(scheduler.row_steps, beams)
 
 
 def search(generator: Generator, text: str, **options: Any) -> list[Hypothesis]:
@@ -375,7 +375,7 @@ class TestAlgorithm:
         """By the mean of the joint log-probability and of the text written in one go, whatever else is searched."""
         moved = 0
         for seed in range(4):
-            network = random_model(SUBWORDS, seed, architecture, whole=True)
+            network = random_model(SUBWORDS, seed, architecture, seq2seq_objective=True)
             with torch.no_grad():
                 network.embedding.weight[[network.config.end, *network.config.labels[1:]]] *= 3.0
             options = SearchOptions.from_dict({"beam": 6, "max_depth": 4, "max_tokens": 12})
@@ -401,7 +401,7 @@ class TestAlgorithm:
         moved = 0
         for seed in range(4):
             guided = architecture != "seq2seq"
-            network = random_model(SUBWORDS, seed, architecture, whole=guided)
+            network = random_model(SUBWORDS, seed, architecture, seq2seq_objective=guided)
             with torch.no_grad():
                 network.embedding.weight[[network.config.end, *network.config.labels[1:]]] *= 3.0
             options = SearchOptions.from_dict({"beam": 6, "max_depth": 4, "max_tokens": 12, "rerank": "joint"})

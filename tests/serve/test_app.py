@@ -12,7 +12,7 @@ from search_models import TEXTS
 from serve_models import client_of, growing_generator, tiny_service
 from syntagma.parse import Parser
 from syntagma.serve.app import make_app
-from syntagma.serve.guard import HEADERS, Rules
+from syntagma.serve.middleware import HEADERS, Rules
 from syntagma.serve.models import load_bundled_parser
 from syntagma.serve.service import Service
 from syntagma.template import Template

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from serve_models import client_of, tiny_service
 from syntagma.errors import InputError
-from syntagma.serve.compare import QUESTIONS, Comparison, VoteStore, read_items
+from syntagma.serve.compare import QUESTIONS, VoteStore, VotingSession, read_items
 from syntagma.serve.votes import judge, krippendorff, sign_test, wilson
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -32,7 +32,7 @@ def items(tmp_path: Path) -> Path:
 
 def test_a_blind_comparison_from_the_first_item_to_the_table(items: Path, tmp_path: Path, syntagma: Run) -> None:
     file = tmp_path / "v.sqlite"
-    comparison = Comparison(read_items(items), VoteStore(file))
+    comparison = VotingSession(read_items(items), VoteStore(file))
 
     async def test() -> None:
         async with client_of(tiny_service(comparison=comparison)) as client:
@@ -91,7 +91,7 @@ def test_what_is_wrong_with_items_is_said(line: str, what: str, tmp_path: Path) 
 def test_sides_stay_when_the_file_is_opened_again(items: Path, tmp_path: Path) -> None:
     found = []
     for _ in range(2):
-        comparison = Comparison(read_items(items), VoteStore(tmp_path / "v.sqlite"))
+        comparison = VotingSession(read_items(items), VoteStore(tmp_path / "v.sqlite"))
         found.append([comparison.sides(voter, item) for voter in "ab" for item in comparison.items.values()])
         comparison.store.close()
     assert found[0] == found[1]

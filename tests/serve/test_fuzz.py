@@ -18,7 +18,7 @@ from serve_models import growing_generator
 from syntagma.errors import SyntagmaError
 from syntagma.search import Steering
 from syntagma.search.hypothesis import Hypothesis
-from syntagma.serve.states import StateError, read_state, write_state
+from syntagma.serve.client_state import StateError, read_state, write_state
 
 schemathesis = pytest.importorskip("schemathesis")
 from schemathesis import GenerationMode  # noqa: E402

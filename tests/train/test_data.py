@@ -29,10 +29,10 @@ def network_config(corpus: Corpus, architecture: str = "extra-encoder", **change
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_batches_keep_to_the_budget(corpus: Corpus, architecture: str, whole: bool) -> None:
     if whole and architecture in ("seq2seq", "linearised"):
-        with pytest.raises(ConfigError, match="writes nothing but whole texts; leave whole out"):
-            network_config(corpus, architecture, whole=True)
+        with pytest.raises(ConfigError, match="writes nothing but whole texts; leave seq2seq_objective out"):
+            network_config(corpus, architecture, seq2seq_objective=True)
         return
-    data = Data(corpus.split("train").examples, "train", network_config(corpus, architecture, whole=whole))
+    data = Data(corpus.split("train").examples, "train", network_config(corpus, architecture, seq2seq_objective=whole))
     batches = data.batches(600, seed=3)
     seen = []
     for numbers in batches.epoch(0):
@@ -54,7 +54,9 @@ def test_baselines_learn_the_whole_target(corpus: Corpus) -> None:
 @pytest.mark.parametrize("architecture", ["extra-encoder", "extra-attention"])
 @torch.no_grad()
 def test_whole_texts_are_learnt_beside_the_levels_and_apart_from_them(corpus: Corpus, architecture: str) -> None:
-    config = network_config(corpus, architecture, slots=True, history=True, copy=True, whole=True, dropout=0.0)
+    config = network_config(
+        corpus, architecture, slots=True, history=True, copy=True, seq2seq_objective=True, dropout=0.0
+    )
     torch.manual_seed(1)
     network = Network(config).eval()
     both = Data(corpus.split("train").examples, "train", config).example(0)
@@ -120,7 +122,7 @@ def test_levels_are_drawn_in_favour_of_words(corpus: Corpus, architecture: str) 
 
 
 def test_rows_without_some_levels_stay_about_equally_long(corpus: Corpus) -> None:
-    config = network_config(corpus, whole=True)
+    config = network_config(corpus, seq2seq_objective=True)
     data = Data(corpus.split("train").examples, "train", config)
     levels = Levels(0.0, 1, frozenset((config.part, *config.labels)))
     kept = whole = places = 0

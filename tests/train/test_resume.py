@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from syntagma.runs.checkpoint import CheckpointError
 from syntagma.train import TrainConfig, train
-from syntagma.train.checkpoint import CheckpointError
 from train.toy import read_log, train_without_room
 
 Configure = Callable[..., TrainConfig]

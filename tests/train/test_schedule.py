@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from syntagma.runs.schedule import IGNORED, Clock, Plan, learning_rate, planned_steps, step_limit
 from syntagma.train.config import TrainConfig
 from syntagma.train.run import ended_early
-from syntagma.train.schedule import IGNORED, Clock, Plan, learning_rate, planned_steps, step_limit
-from syntagma.train.state import State
+from syntagma.train.state import TrainState
 
 
 def config(**changes: object) -> TrainConfig:
@@ -90,7 +90,7 @@ Pace = Callable[[float], float]
 def simulated(minutes: float, pace: Pace) -> tuple[float, Plan, int]:
     """A run on a machine of that pace: how long it took, its plan, and how often that was made."""
     settings = config(minutes=minutes, schedule="cosine")
-    plan, state, plans = Plan.begin(settings, None), State(Plan(None, 10, ())), 0
+    plan, state, plans = Plan.begin(settings, None), TrainState(Plan(None, 10, ())), 0
     while plan.steps is None or state.step < plan.steps:
         if plan.steps is None and state.step == IGNORED:
             state.planned_seconds, state.planned_step = state.seconds, state.step
@@ -131,7 +131,7 @@ def test_cosine_goes_on_from_where_it_is() -> None:
 
 
 def test_an_early_end_is_told() -> None:
-    state = State(Plan(100, 10), step=100, seconds=300.0)
+    state = TrainState(Plan(100, 10), step=100, seconds=300.0)
     assert ended_early(config(), state, None) is None
     assert ended_early(config(minutes=5.5), state, None) is None  # nine tenths and more
     told = "the run ended after 5 min of the 10 min it was given: "

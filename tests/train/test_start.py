@@ -54,8 +54,8 @@ def test_more_layers_begin_as_nothing(corpus: Corpus, tmp_path: Path) -> None:
 
 
 def test_a_baseline_takes_what_it_has_in_common_with_a_guided_model(corpus: Corpus, tmp_path: Path) -> None:
-    first, grown = made(corpus, tmp_path, {"whole": True}, {"architecture": "seq2seq"})
-    assert (grown.config.architecture, grown.config.whole, len(grown.decoder)) == ("seq2seq", False, 2)
+    first, grown = made(corpus, tmp_path, {"seq2seq_objective": True}, {"architecture": "seq2seq"})
+    assert (grown.config.architecture, grown.config.seq2seq_objective, len(grown.decoder)) == ("seq2seq", False, 2)
     mine, theirs = grown.state_dict(), first.state_dict()
     both = mine.keys() & theirs.keys()
     assert both > {"embedding.weight", "decoder.0.source_attention.attention.query.weight"}
@@ -64,7 +64,7 @@ def test_a_baseline_takes_what_it_has_in_common_with_a_guided_model(corpus: Corp
 
 
 def test_and_a_guided_model_with_a_baseline(corpus: Corpus, tmp_path: Path) -> None:
-    asked = {"architecture": "extra-encoder", "whole": True}
+    asked = {"architecture": "extra-encoder", "seq2seq_objective": True}
     first, grown = made(corpus, tmp_path, {"architecture": "seq2seq"}, asked)
     assert grown.config.guided
     assert torch.equal(grown.embedding.weight, first.embedding.weight)

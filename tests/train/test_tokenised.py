@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from syntagma.corpus import Options, prepare
+from syntagma.corpus import CorpusOptions, prepare
 from syntagma.corpus.options import Input
 from syntagma.train import tokenised
 from syntagma.train.tokenised import Tokenised
@@ -14,7 +14,9 @@ from syntagma.train.tokenised import Tokenised
 def test_ids_in_mapped_files_are_the_corpus_s_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = [f"He saw {n} dogs ." if n % 2 else f"The {n} men who left saw her again ." for n in range(30)]
     (tmp_path / "pairs.tsv").write_text("".join(f"{text} x\t{text}\n" for text in texts))
-    corpus = prepare(Options(inputs=(Input(str(tmp_path / "pairs.tsv")),), vocab_size=330), tmp_path / "c", workers=1)
+    corpus = prepare(
+        CorpusOptions(inputs=(Input(str(tmp_path / "pairs.tsv")),), vocab_size=330), tmp_path / "c", workers=1
+    )
     split = corpus.split("train")
     monkeypatch.setattr(tokenised, "_BLOCK", 7)
     made = Tokenised.of(split, corpus.subwords, tmp_path / "ids")

@@ -45,7 +45,7 @@ def test_a_run_learns_and_leaves_a_model(configure: Configure, tmp_path: Path) -
 
 
 def test_a_guided_model_may_learn_whole_texts_too(configure: Configure, corpus: Corpus, tmp_path: Path) -> None:
-    train(configure(steps=220, lr=0.01, dropout=0.0, whole=True), tmp_path / "run", quiet=True)
+    train(configure(steps=220, lr=0.01, dropout=0.0, seq2seq_objective=True), tmp_path / "run", quiet=True)
     generator = Generator.from_pretrained(tmp_path / "run")
     pair, other = list(corpus.split("train"))[:2]
     assert generator(pair.source, beam=5, rerank="seq2seq")[0].text == pair.target

@@ -10,9 +10,9 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from syntagma.corpus import Corpus, Input, Options, prepare
+from syntagma.corpus import Corpus, CorpusOptions, Input, prepare
+from syntagma.runs.checkpoint import CheckpointError
 from syntagma.train import TrainConfig, train
-from syntagma.train.checkpoint import CheckpointError
 
 SUBJECTS = ("I", "you", "the dog", "a cat", "my friend")
 VERBS = ("saw", "liked", "ate", "found")
@@ -34,7 +34,7 @@ def make_corpus(folder: Path, **changes: Any) -> Corpus:
         "inputs": (Input(str(folder / "pairs.tsv")),), "parser": f"brackets:{folder / 'pairs.trees'}",
         "vocab_size": 330, "dev": 20, "seed": 1,
     }  # fmt: skip
-    return prepare(Options(**options | changes), folder / "corpus", workers=1)
+    return prepare(CorpusOptions(**options | changes), folder / "corpus", workers=1)
 
 
 def _phrase(words: str) -> str:

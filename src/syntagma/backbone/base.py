@@ -136,7 +136,7 @@ def adapt(
     labels: Sequence[str],
     architecture: Architecture,
     max_positions: int | None = None,
-    whole: bool = False,
+    seq2seq_objective: bool = False,
 ) -> tuple[PretrainedVocabulary, ModelConfig, tuple[int, ...]]:
     """Give a base ids for labels and controls; its vocabulary, its configuration, and what it reads before a source.
 
@@ -181,7 +181,7 @@ def adapt(
         source_layers=getattr(shape, "encoder_layers", shape.num_hidden_layers), context_layers=0,
         decoder_layers=getattr(shape, "decoder_layers", shape.num_hidden_layers),
         max_positions=max_positions or own, pad=controls.pad, start=controls.start, end=end, sep=controls.sep,
-        part=controls.part, labels=tuple(controls.labels.values()), whole=whole,
+        part=controls.part, labels=tuple(controls.labels.values()), seq2seq_objective=seq2seq_objective,
     )  # fmt: skip
     return vocabulary, config, prefix
 

@@ -15,13 +15,13 @@ from syntagma.backbone.base import Base, Kind, adapt, load_base
 from syntagma.backbone.errors import BackboneError
 from syntagma.backbone.lora import add_adapters, merged
 from syntagma.backbone.network import Backbone, Causal, EncoderDecoder
-from syntagma.config import read_mapping
 from syntagma.errors import Place
 from syntagma.hub import check_checksum, find_folder
 from syntagma.network import storage
 from syntagma.network.config import Architecture, ModelConfig
 from syntagma.network.interface import Learns
 from syntagma.network.storage import Pretrained
+from syntagma.settings import read_mapping
 from syntagma.text.pretrained import PretrainedVocabulary
 from syntagma.text.vocabulary import Vocabulary, load_vocabulary
 
@@ -56,12 +56,12 @@ def make_backbone(
     *,
     lora: int = 0,
     max_positions: int | None = None,
-    whole: bool = False,
+    seq2seq_objective: bool = False,
 ) -> tuple[Backbone, PretrainedVocabulary, Origin]:
     """A pretrained model ready to be trained on trees with those labels; `lora` is the rank of adapters, 0 for none;
-    `whole` as in `ModelConfig`."""
+    `seq2seq_objective` as in `ModelConfig`."""
     base = load_base(name)
-    vocabulary, config, prefix = adapt(base, labels, architecture, max_positions, whole)
+    vocabulary, config, prefix = adapt(base, labels, architecture, max_positions, seq2seq_objective)
     origin = Origin(name, base.fingerprint, base.kind, prefix, lora, base.model.config.to_dict())
     return _network(base, config, prefix, vocabulary, lora), vocabulary, origin
 

@@ -32,14 +32,14 @@ from syntagma.backtranslation.filters import WordCounts
 from syntagma.backtranslation.options import BacktranslationOptions
 from syntagma.backtranslation.translators import kind_of, open_folder
 from syntagma.corpus.filters import normalise
-from syntagma.corpus.folder import WORK, Product, StaleWork, locked, make_or_resume
-from syntagma.corpus.intake import Chunk, Entry
-from syntagma.corpus.keys import KeySet, pair_key
-from syntagma.corpus.options import Input, Options
-from syntagma.corpus.readers import Row, Rows, check_inputs, is_text
-from syntagma.engines import Progress, Watch, run, session
+from syntagma.corpus.hashing import KeySet, pair_key
+from syntagma.corpus.ingest import Chunk, RawPair
+from syntagma.corpus.options import CorpusOptions, Input
+from syntagma.corpus.readers import InputRow, Rows, check_inputs, is_text
+from syntagma.corpus.workdir import WORK, Product, StaleWork, make_or_resume
 from syntagma.errors import InputError, Place
-from syntagma.files import read_lines, scan_lines, source_name, write_whole
+from syntagma.executors import Progress, Watch, run, session
+from syntagma.files import atomic_write, locked, read_lines, scan_lines, source_name
 from syntagma.hub import hash_folder
 
 PAIRS: Final = Product("set of pairs", "about.json", ("pairs.tsv", "rejects.jsonl"), BacktranslationOptions.from_dict)
@@ -64,7 +64,7 @@ def backtranslate(
     folder = Path(out)
     workers = workers or os.cpu_count() or 1
     if texts is None:
-        check_inputs(Options(tuple(map(Input, options.inputs)), exclude=options.exclude))
+        check_inputs(CorpusOptions(tuple(map(Input, options.inputs)), exclude=options.exclude))
     models = [Path(name) for name in (options.there, options.back) if name is not None]
     for model in models:
         kind_of(model)
@@ -137,7 +137,7 @@ def _read(
     return spooled, count
 
 
-def _check_columns(rows: Sequence[Row]) -> None:
+def _check_columns(rows: Sequence[InputRow]) -> None:
     if all(row.reason == "missing-column" for row in rows):
         what = f"no line has the columns asked for ({rows[0].detail} in line {rows[0].line})"
         raise InputError(
@@ -152,20 +152,20 @@ def _check_same_input(work: Path, whole: WholeInput) -> None:
         raise StaleWork(what, Place(str(work.parent)), "give the same input again, or --overwrite to start anew")
 
 
-def _rows(options: BacktranslationOptions, texts: Sequence[str] | None) -> Iterator[Row]:
+def _rows(options: BacktranslationOptions, texts: Sequence[str] | None) -> Iterator[InputRow]:
     """The rows of the input: `target` is the foreign side of a bitext, and empty otherwise."""
     if texts is not None:
         for number, text in enumerate(texts, 1):
-            yield Row(ARGUMENTS, number, "train", text)
+            yield InputRow(ARGUMENTS, number, "train", text)
         return
     if options.bitext:
-        for row in Rows(Options(tuple(map(Input, options.inputs)), columns=options.columns)):
+        for row in Rows(CorpusOptions(tuple(map(Input, options.inputs)), columns=options.columns)):
             row.source, row.target = row.target, row.source
             yield row
         return
     for path in options.inputs:
         for number, line in enumerate(scan_lines(path), 1):
-            row = Row(source_name(path), number, "train")
+            row = InputRow(source_name(path), number, "train")
             if isinstance(line, InputError):
                 row.reason, row.detail = "not-utf-8", line.what
             else:
@@ -173,9 +173,9 @@ def _rows(options: BacktranslationOptions, texts: Sequence[str] | None) -> Itera
             yield row
 
 
-def _entry(number: int, row: Row) -> Entry:
+def _entry(number: int, row: InputRow) -> RawPair:
     source, target = normalise(row.source), normalise(row.target)
-    entry = Entry(number, row.file, row.line, row.split, False, source, target, key=pair_key(source, target))
+    entry = RawPair(number, row.file, row.line, row.split, False, source, target, key=pair_key(source, target))
     if row.reason is not None:
         return entry._replace(reason=row.reason, detail=row.detail)
     if not source:
@@ -183,7 +183,7 @@ def _entry(number: int, row: Row) -> Entry:
     return entry if is_text(source) else entry._replace(reason="nul", detail="there is a NUL byte in it")
 
 
-def _mark_repeated(entries: list[Entry], seen: KeySet, held_out: KeySet) -> list[Entry]:
+def _mark_repeated(entries: list[RawPair], seen: KeySet, held_out: KeySet) -> list[RawPair]:
     """Give sentences that were there before, and those that must not be used, their reason."""
     usable = [number for number, entry in enumerate(entries) if entry.reason is None]
     keys = np.array([sentence_key(entries[number].source) for number in usable], np.uint64)
@@ -227,7 +227,7 @@ def _done(work: Path, number: int) -> Tally | None:
 
 
 def _gather(path: Path, parts: Sequence[Path]) -> None:
-    with write_whole(path, "wb") as stream:
+    with atomic_write(path, "wb") as stream:
         for part in parts:
             with open(part, "rb") as lines:
                 shutil.copyfileobj(lines, stream)
@@ -267,6 +267,6 @@ def _write_facts(options: BacktranslationOptions, folder: Path, tallies: Sequenc
         "mean_cosine": round(sum(tally.cosine for tally in tallies) / pairs, 4) if pairs else None,
         "mean_overlap": round(sum(tally.overlap for tally in tallies) / pairs, 4) if pairs else None,
     }
-    with write_whole(folder / PAIRS.facts) as stream:
+    with atomic_write(folder / PAIRS.facts) as stream:
         json.dump(about, stream, ensure_ascii=False, indent=1)
         stream.write("\n")

@@ -30,9 +30,9 @@ from syntagma.backtranslation.filters import (
 from syntagma.backtranslation.options import BacktranslationOptions
 from syntagma.backtranslation.translators import Translator, TranslatorFolder
 from syntagma.corpus.filters import Reason
-from syntagma.corpus.intake import Chunk, Entry
-from syntagma.corpus.keys import KeySet, pair_key
-from syntagma.files import write_whole
+from syntagma.corpus.hashing import KeySet, pair_key
+from syntagma.corpus.ingest import Chunk, RawPair
+from syntagma.files import atomic_write
 from syntagma.metrics.similarity import SentenceEncoder
 
 
@@ -57,7 +57,7 @@ class WholeInput:
             "names": sorted(self.known.names),
             "held_out": self.held_out,
         }
-        with write_whole(path) as stream:
+        with atomic_write(path) as stream:
             json.dump(values, stream, ensure_ascii=False)
 
     @staticmethod
@@ -96,7 +96,7 @@ class Tally:
 class Judged(NamedTuple):
     """A candidate: the row that it comes from, its text, and what was made of it."""
 
-    entry: Entry
+    entry: RawPair
     text: str
     reason: Reason | None = None
     cosine: float | None = None
@@ -152,14 +152,14 @@ class Paraphrasing:
         self._write(tally.check(), kept, rejects)
         return tally
 
-    def _refuse_row(self, entry: Entry, loaded: _Loaded) -> Reason | None:
+    def _refuse_row(self, entry: RawPair, loaded: _Loaded) -> Reason | None:
         """Why a row is not worth a translation, or None."""
         if entry.reason is not None:
             return entry.reason, entry.detail
         names = [name for name in ALONE if name not in self.options.skip]
         return first_reason(PairToJudge(entry.source, entry.source), loaded.limits, names)
 
-    def _candidates(self, entries: Sequence[Entry], number: int, loaded: _Loaded) -> list[list[str]]:
+    def _candidates(self, entries: Sequence[RawPair], number: int, loaded: _Loaded) -> list[list[str]]:
         """What the models make of each sentence."""
         seed = self.options.seed * 1_000_003 + number
         if loaded.there is None:
@@ -170,7 +170,7 @@ class Paraphrasing:
         english = {text: translations[0] for text, translations in zip(distinct, returned, strict=True) if translations}
         return [[english.get(text, "") for text in texts] for texts in foreign]
 
-    def _judge(self, entries: Sequence[Entry], candidates: Sequence[list[str]], loaded: _Loaded) -> list[Judged]:
+    def _judge(self, entries: Sequence[RawPair], candidates: Sequence[list[str]], loaded: _Loaded) -> list[Judged]:
         """All candidates, in order, each with what speaks against it."""
         judged: list[Judged] = []
         for entry, texts in zip(entries, candidates, strict=True):
@@ -189,7 +189,7 @@ class Paraphrasing:
             judged[number] = one._replace(cosine=cosine, reason=first_reason(pair, loaded.limits, [SIMILARITY]))
         return judged
 
-    def _refuse(self, entry: Entry, text: str, repeated: bool, loaded: _Loaded) -> Reason | None:
+    def _refuse(self, entry: RawPair, text: str, repeated: bool, loaded: _Loaded) -> Reason | None:
         if not text:
             return "empty", "there is no translation"
         if repeated:
@@ -200,9 +200,9 @@ class Paraphrasing:
 
     def _write(self, tally: Tally, kept: Sequence[str], rejects: Sequence[str]) -> None:
         for suffix, lines in (("tsv", kept), ("rejects.jsonl", rejects)):
-            with write_whole(chunk_file(self.work, tally.number, suffix)) as stream:
+            with atomic_write(chunk_file(self.work, tally.number, suffix)) as stream:
                 stream.writelines(lines)
-        with write_whole(chunk_file(self.work, tally.number, "json")) as stream:
+        with atomic_write(chunk_file(self.work, tally.number, "json")) as stream:
             json.dump(asdict(tally), stream)
 
 
@@ -263,7 +263,7 @@ def _counts(reasons: Iterator[Reason]) -> dict[str, int]:
     return dict(sorted(Counter(name for name, _ in reasons).items()))
 
 
-def _reject(entry: Entry, paraphrase: str, reason: Reason) -> str:
+def _reject(entry: RawPair, paraphrase: str, reason: Reason) -> str:
     values = {
         "row": entry.row,
         "file": entry.file,

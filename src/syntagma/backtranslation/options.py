@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from syntagma.backtranslation.translators import Decoding
-from syntagma.config import Settings
 from syntagma.errors import ConfigError
+from syntagma.settings import Settings
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from syntagma.config import Settings, read_mapping
 from syntagma.errors import InputError, MissingExtra, Place
-from syntagma.files import make_whole
+from syntagma.files import atomic_folder
+from syntagma.settings import Settings, read_mapping
 from syntagma.text.piecefiles import find_source_file
 
 MARIAN_FILES: Final = ("source.spm", "target.spm", "vocab.json")
@@ -179,7 +179,7 @@ def convert_marian(folder: Path, out: Path) -> None:
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     try:
-        with make_whole(out) as part, warnings.catch_warnings(action="ignore"):
+        with atomic_folder(out) as part, warnings.catch_warnings(action="ignore"):
             TransformersConverter(os.fspath(folder.absolute())).convert(
                 os.fspath(part), quantization="int8", force=True
             )

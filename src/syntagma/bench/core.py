@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import cycle, islice
 from pathlib import Path
 
-from syntagma.bench.report import Row, best_of
+from syntagma.bench.report import Measurement, best_of
 from syntagma.errors import MissingExtra
 from syntagma.files import read_lines
 from syntagma.levels import levels
@@ -18,7 +18,7 @@ from syntagma.tree import Tree, prune
 SMALL, LARGE = 10_000, 1_000_000
 
 
-def run(data: Path | None = None, *, quick: bool = False) -> Iterator[Row]:
+def run(data: Path | None = None, *, quick: bool = False) -> Iterator[Measurement]:
     """Rows for reading, reading with levels, and the growth of memory from 10,000 to 1,000,000 trees.
 
     `data` is a file of trees, one a line; without it, trees are made up.
@@ -44,11 +44,13 @@ def run(data: Path | None = None, *, quick: bool = False) -> Iterator[Row]:
 
     ours, both, theirs = best_of(5, read, read_and_level, peer)
     count = len(lines)
-    yield Row("read trees", count / ours, "trees/s", "nltk reading", count / theirs, theirs / ours)
-    yield Row("read trees and make levels", count / both, "trees/s", "nltk reading", count / theirs, theirs / both)
+    yield Measurement("read trees", count / ours, "trees/s", "nltk reading", count / theirs, theirs / ours)
+    yield Measurement(
+        "read trees and make levels", count / both, "trees/s", "nltk reading", count / theirs, theirs / both
+    )
     if not quick:
         small, large = (_peak_megabytes(lines, size) for size in (SMALL, LARGE))
-        yield Row(
+        yield Measurement(
             f"peak memory of `levels` on {LARGE:,} trees", large, "MB", f"on {SMALL:,} trees", small, small / large
         )
 

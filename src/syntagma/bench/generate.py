@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from syntagma.bench.engines import GUIDED, Engine, load_engines
-from syntagma.bench.report import Row, best_of
+from syntagma.bench.report import Measurement, best_of
 from syntagma.bench.team import Team
 from syntagma.errors import InputError, Place
 
@@ -35,7 +35,7 @@ def run(
     cores: int = 2,
     runs: int = 2,
     settings: Sequence[tuple[int, int]] = (),
-) -> Iterator[Row]:
+) -> Iterator[Measurement]:
     """Rows for each setting against each engine; if quick, the last on ten sentences."""
     import torch
 
@@ -61,7 +61,7 @@ def run(
         torch.set_num_threads(before)
 
 
-def _compare(engines: dict[str, Engine], setting: str, beam: int, batch: int, runs: int) -> Iterator[Row]:
+def _compare(engines: dict[str, Engine], setting: str, beam: int, batch: int, runs: int) -> Iterator[Measurement]:
     lengths: dict[str, list[int]] = {}
 
     def timed(name: str) -> Callable[[], None]:
@@ -75,6 +75,8 @@ def _compare(engines: dict[str, Engine], setting: str, beam: int, batch: int, ru
     size = {name: sum(lengths[name]) / len(lengths[name]) for name in engines}
     rivals = [name for name in engines if name != GUIDED]
     for name in rivals:
-        yield Row(f"generate, {setting}", speed[GUIDED], "sentences/s", name, speed[name], speed[GUIDED] / speed[name])
+        yield Measurement(
+            f"generate, {setting}", speed[GUIDED], "sentences/s", name, speed[name], speed[GUIDED] / speed[name]
+        )
     for name in rivals:
-        yield Row(f"generate, {setting}: tokens an output", size[GUIDED], "tokens", name, size[name])
+        yield Measurement(f"generate, {setting}: tokens an output", size[GUIDED], "tokens", name, size[name])

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from itertools import accumulate, cycle, islice
 from pathlib import Path
 
-from syntagma.bench.report import Row, best_of
+from syntagma.bench.report import Measurement, best_of
 from syntagma.errors import InputError, MissingExtra, Place
 from syntagma.files import read_lines
 from syntagma.tree import Tree
@@ -20,7 +20,7 @@ SEGMENTS, LARGE = 5_000, 100_000
 PAIRS, NODES = 200, 15
 
 
-def run(data: Path | None = None, *, quick: bool = False) -> Iterator[Row]:
+def run(data: Path | None = None, *, quick: bool = False) -> Iterator[Measurement]:
     """Rows for the time of BLEU, ROUGE and D_lex together, for edit distance, and for memory on 100,000 segments.
 
     `data` is a file of source<TAB>target lines; without it, sentences are made up.
@@ -30,12 +30,12 @@ def run(data: Path | None = None, *, quick: bool = False) -> Iterator[Row]:
     yield from _edit_distance()
     if not quick:
         small, large = (_peak_megabytes(pairs, size) for size in (SEGMENTS, LARGE))
-        yield Row(
+        yield Measurement(
             f"peak memory of `evaluate` on {LARGE:,} segments", large, "MB", f"on {SEGMENTS:,}", small, small / large
         )
 
 
-def _figures(pairs: list[tuple[str, str]]) -> Iterator[Row]:
+def _figures(pairs: list[tuple[str, str]]) -> Iterator[Measurement]:
     from sacrebleu.metrics.bleu import BLEU
 
     from syntagma.metrics import Bleu, DLex, Metric, Rouge, Segment
@@ -51,13 +51,13 @@ def _figures(pairs: list[tuple[str, str]]) -> Iterator[Row]:
 
     alone, all_three, peer = best_of(5, ours(Bleu), ours(Bleu, Rouge, DLex), theirs)
     count = len(pairs)
-    yield Row("BLEU", count / alone, "segments/s", "sacrebleu's BLEU", count / peer, peer / alone)
-    yield Row(
+    yield Measurement("BLEU", count / alone, "segments/s", "sacrebleu's BLEU", count / peer, peer / alone)
+    yield Measurement(
         "BLEU + ROUGE + D_lex", count / all_three, "segments/s", "sacrebleu's BLEU", count / peer, peer / all_three
     )
 
 
-def _edit_distance() -> Iterator[Row]:
+def _edit_distance() -> Iterator[Measurement]:
     """Single-threaded, the same random trees for all; caches are emptied before every run."""
     from syntagma.tree import edit
 
@@ -73,7 +73,7 @@ def _edit_distance() -> Iterator[Row]:
     for name, peer in (("apted", _apted(pairs)), ("edist", _edist(pairs))):
         mine, other = best_of(3, ours, peer)
         rate, rates = PAIRS / mine, PAIRS / other
-        yield Row(f"edit distance of {NODES}-node trees", rate, "pairs/s", name, rates, other / mine)
+        yield Measurement(f"edit distance of {NODES}-node trees", rate, "pairs/s", name, rates, other / mine)
 
 
 def _apted(pairs: list[tuple[Tree, Tree]]) -> Callable[[], None]:

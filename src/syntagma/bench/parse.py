@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from itertools import cycle, islice
 from pathlib import Path
 
-from syntagma.bench.report import Row, best_of
+from syntagma.bench.report import Measurement, best_of
 from syntagma.errors import InputError, Place
 from syntagma.files import read_lines
-from syntagma.parse.base import Parser
+from syntagma.parse.base import ParserBackend
 from syntagma.text import split
 
 COUNT, LENGTH = 1_000, 12
@@ -35,7 +35,7 @@ def run(
     parser: str = "parser-en",
     threads: int = 2,
     count: int = COUNT,
-) -> Iterator[Row]:
+) -> Iterator[Measurement]:
     """Rows for batches of 12-word sentences, one sentence, and the peak memory of a sentence of 300 words.
 
     `data` is a file of sentences, a sentence a line, of which those of 12 words are taken.
@@ -49,18 +49,20 @@ def run(
     in_torch.parse(sentences[:64])
     batched, their_batched = best_of(3, lambda: loaded.parse(sentences), lambda: in_torch.parse(sentences))
     single, their_single = best_of(20, lambda: loaded.parse(sentences[:1]), lambda: in_torch.parse(sentences[:1]))
-    yield Row("load the parser", 1000 * loading, "ms")
+    yield Measurement("load the parser", 1000 * loading, "ms")
     rate, their_rate = len(sentences) / batched, len(sentences) / their_batched
     what = f"parse {LENGTH}-word sentences in batches, {threads} threads"
-    yield Row(what, rate, "sentences/s", "torch", their_rate, rate / their_rate)
+    yield Measurement(what, rate, "sentences/s", "torch", their_rate, rate / their_rate)
     what = f"parse one {LENGTH}-word sentence"
-    yield Row(what, 1000 * single, "ms", "torch", 1000 * their_single, their_single / single)
+    yield Measurement(what, 1000 * single, "ms", "torch", 1000 * their_single, their_single / single)
     if not quick:
         short, long = (_peak_megabytes(parser, length) for length in (LENGTH, 300))
-        yield Row("peak memory of a sentence of 300 words", long, "MB", f"of {LENGTH} words", short, short / long)
+        yield Measurement(
+            "peak memory of a sentence of 300 words", long, "MB", f"of {LENGTH} words", short, short / long
+        )
 
 
-def _in_torch(name: str, threads: int) -> Parser:
+def _in_torch(name: str, threads: int) -> ParserBackend:
     """The same parser in torch, as it was before it had a graph."""
     import torch
 

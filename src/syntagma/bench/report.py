@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class Measurement:
     """One measurement: ours and, where there is one, a peer's in the same run.  A ratio over 1 is in our favour."""
 
     what: str

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from itertools import cycle
 from pathlib import Path
 
-from syntagma.bench.report import Row
+from syntagma.bench.report import Measurement
 from syntagma.errors import InputError
 from syntagma.files import read_lines
 
@@ -67,7 +67,7 @@ def run(
     seconds: float = SECONDS,
     clients: int = CLIENTS,
     threads: int = 2,
-) -> Iterator[Row]:
+) -> Iterator[Measurement]:
     """Rows for throughput, latency, statuses and memory; if quick, the clients ask for a tenth of the time.
 
     `data` is a file of sentences, one a line.
@@ -86,14 +86,16 @@ def run(
     if not one.statuses[200]:
         raise InputError("no request was answered", remedy="look at what the server says on stderr")
     ratio = many.rate / one.rate
-    yield Row(f"requests of {clients} clients", many.rate, "requests/s", "one at a time", one.rate, ratio)
-    yield Row("batching, as a ratio", ratio, "x", "target", TARGET_RATIO, ratio / TARGET_RATIO)
+    yield Measurement(f"requests of {clients} clients", many.rate, "requests/s", "one at a time", one.rate, ratio)
+    yield Measurement("batching, as a ratio", ratio, "x", "target", TARGET_RATIO, ratio / TARGET_RATIO)
     for share in (0.5, 0.95):
         what = f"latency of {clients} clients, p{100 * share:.0f}"
-        yield Row(what, many.percentile(share), "ms", "one at a time", one.percentile(share))
+        yield Measurement(what, many.percentile(share), "ms", "one at a time", one.percentile(share))
     for status, count in sorted((many.statuses + one.statuses).items()):
-        yield Row(f"answers with status {status}" if status else "requests without an answer", count, "requests")
-    yield Row(f"the server's memory after {length:g} s", after, "MB", "when it began", before, before / after)
+        yield Measurement(
+            f"answers with status {status}" if status else "requests without an answer", count, "requests"
+        )
+    yield Measurement(f"the server's memory after {length:g} s", after, "MB", "when it began", before, before / after)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from syntagma.bench.report import Row, best_of
+from syntagma.bench.report import Measurement, best_of
 
 _TEXT = "It seems like he has made a mistake."
 _COMMANDS = {
@@ -20,14 +20,14 @@ _COMMANDS = {
 }
 
 
-def run(data: Path | None = None, *, quick: bool = False) -> Iterator[Row]:
+def run(data: Path | None = None, *, quick: bool = False) -> Iterator[Measurement]:
     """A row for each command, cold: a fresh process each time; `data` is not used."""
     runs = 1 if quick else 5
     times = best_of(runs, _importing_torch, *(partial(_syntagma, words) for words in _COMMANDS.values()))
     torch, *ours = times
     for name, seconds in zip(_COMMANDS, ours, strict=True):
-        yield Row(name, 1000 * seconds, "ms", "import torch", 1000 * torch, torch / seconds)
-    yield Row("of which loading the parser's graph", 1000 * min(_load_parser() for _ in range(runs)), "ms")
+        yield Measurement(name, 1000 * seconds, "ms", "import torch", 1000 * torch, torch / seconds)
+    yield Measurement("of which loading the parser's graph", 1000 * min(_load_parser() for _ in range(runs)), "ms")
 
 
 def _syntagma(words: list[str]) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from syntagma.bench.report import Row, best_of
+from syntagma.bench.report import Measurement, best_of
 
 VOCABULARY, FIRST_WORD = 6864, 10
 Precision = Literal["fp32", "bf16"]
@@ -36,7 +36,7 @@ TATOEBA_SHAPE = Shape(9, 5.5, 5, 2)
 
 def run(
     data: Path | None = None, *, quick: bool = False, threads: int = 2, runs: int = 3, sentences: int | None = None
-) -> Iterator[Row]:
+) -> Iterator[Measurement]:
     """Rows for `base` grouped against one triplet at a time, and for `small` at both shapes; all `tiny` if quick.
 
     bf16 is measured where the processor computes in it, or if quick.
@@ -65,14 +65,14 @@ def run(
                 step()
             ours = [_levels(examples) / taken for taken in best_of(runs, *steps)]
             what = f"train {preset}, {len(examples)} sentences of {name}, {threads} threads"
-            yield Row(what, ours[0], "triplets/s")
+            yield Measurement(what, ours[0], "triplets/s")
             if len(ours) > 1:
-                yield Row(f"{what}, bf16", ours[1], "triplets/s", "in fp32", ours[0], ours[1] / ours[0])
+                yield Measurement(f"{what}, bf16", ours[1], "triplets/s", "in fp32", ours[0], ours[1] / ours[0])
     finally:
         torch.set_num_threads(before)
 
 
-def _grouped(preset: str, count: int, runs: int) -> Iterator[Row]:
+def _grouped(preset: str, count: int, runs: int) -> Iterator[Measurement]:
     grouped = make_sentences(PROTOTYPE_SHAPE, count)
     apart = [(source, [level]) for source, levels in grouped for level in levels]
     losses = [make_loss(preset, examples)() for examples in (grouped, apart)]
@@ -84,9 +84,9 @@ def _grouped(preset: str, count: int, runs: int) -> Iterator[Row]:
     seconds = best_of(runs, *steps)
     ours, theirs = (_levels(grouped) / taken for taken in seconds)
     what = f"train {preset}, all levels of {count} sentences together"
-    yield Row(what, ours, "triplets/s", "each level with its source again", theirs, ours / theirs)
+    yield Measurement(what, ours, "triplets/s", "each level with its source again", theirs, ours / theirs)
     difference = abs(losses[0] - losses[1]) / abs(losses[1])
-    yield Row("difference of their losses", difference * 1e6, "millionths")
+    yield Measurement("difference of their losses", difference * 1e6, "millionths")
 
 
 def _levels(examples: Triplets) -> int:

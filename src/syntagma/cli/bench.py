@@ -14,7 +14,7 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from syntagma.bench.report import Row
+    from syntagma.bench.report import Measurement
 
 
 class Bench(StrEnum):
@@ -72,7 +72,7 @@ def _setting(text: str) -> tuple[int, int]:
     return int(beam), int(batch)
 
 
-def _show(rows: Iterable[Row], as_json: bool) -> None:
+def _show(rows: Iterable[Measurement], as_json: bool) -> None:
     from rich.console import Console
     from rich.table import Table
 

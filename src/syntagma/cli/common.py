@@ -9,16 +9,24 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
-    from syntagma.engines import Progress, Watch
+    from syntagma.executors import Progress, Watch
 
 _LABEL = re.compile(r"[^\W\d_][\w.$|+=-]*")
 """Labels of treebanks: a letter first, then letters, digits, and what joins function tags as in NP-SBJ=1."""
+
+
+class Bad(StrEnum):
+    """What to do with a line that cannot be read."""
+
+    stop = "stop"
+    skip = "skip"
 
 
 def colour() -> bool:

@@ -35,14 +35,14 @@ def compare(
     Example: syntagma compare guided.jsonl seq2seq.jsonl --sample 100 --out items.jsonl
     """
     from syntagma.errors import ConfigError
-    from syntagma.files import write_whole
+    from syntagma.files import atomic_write
     from syntagma.serve.items import sample_items
 
     called = tuple(names.split(",")) if names else (first.stem, second.stem)
     if len(called) != 2:
         raise ConfigError(f"--names {names!r} names no two systems", remedy="write it as A,B")
     sampled = sample_items(first, second, (called[0], called[1]), sample, nbest=nbest, seed=seed)
-    with write_whole(out) as stream:
+    with atomic_write(out) as stream:
         for item in sampled.items:
             outputs = {name: list(texts) for name, texts in item.outputs.items()}
             values = {"id": item.id, "source": item.source, "outputs": outputs}

@@ -31,11 +31,11 @@ def control_task(
     """
     from dataclasses import asdict
 
-    from syntagma.files import write_whole
+    from syntagma.files import atomic_write
     from syntagma.serve.control import sample_task
 
     items = sample_task(outputs, sample, seed)
-    with write_whole(out) as stream:
+    with atomic_write(out) as stream:
         for item in items:
             stream.write(json.dumps(asdict(item), ensure_ascii=False) + "\n")
     report(as_json, f"{len(items)} items in {out}", items=len(items))

@@ -11,9 +11,9 @@ import typer
 
 if TYPE_CHECKING:
     from syntagma.metrics.base import Metric
+    from syntagma.metrics.inputs import Inputs
     from syntagma.metrics.parsing import TreeMaker
-    from syntagma.metrics.reading import Inputs
-    from syntagma.metrics.registry import Options
+    from syntagma.metrics.registry import MetricOptions
 
 Files = list[str] | None
 
@@ -75,10 +75,10 @@ def evaluate(
     from syntagma.errors import ConfigError
     from syntagma.metrics import report
     from syntagma.metrics.bleu import TOKENISERS
-    from syntagma.metrics.each import each_reference
     from syntagma.metrics.evaluation import evaluate as run
-    from syntagma.metrics.reading import Inputs, read_segments
-    from syntagma.metrics.registry import Options
+    from syntagma.metrics.inputs import Inputs, read_segments
+    from syntagma.metrics.per_reference import each_reference
+    from syntagma.metrics.registry import MetricOptions
 
     if as_json + markdown + latex > 1:
         raise ConfigError(
@@ -94,7 +94,9 @@ def evaluate(
     )  # fmt: skip
     inputs.check()
     names = [name.strip() for name in metrics.split(",") if name.strip()]
-    chosen, maker = _choose(names, inputs, Options(r, tokenize, lowercase, None if depth < 0 else depth, beam), parser)
+    chosen, maker = _choose(
+        names, inputs, MetricOptions(r, tokenize, lowercase, None if depth < 0 else depth, beam), parser
+    )
     if not chosen:
         raise ConfigError("no metric can be computed from these files", remedy="give --ref or --src")
     if each_ref:
@@ -119,7 +121,9 @@ def evaluate(
         report.print_table(scores, comparisons, sys.stdout)
 
 
-def _choose(names: list[str], inputs: Inputs, options: Options, parser: str) -> tuple[list[Metric], TreeMaker | None]:
+def _choose(
+    names: list[str], inputs: Inputs, options: MetricOptions, parser: str
+) -> tuple[list[Metric], TreeMaker | None]:
     """The metrics to compute, and what parses for them if anything must be parsed."""
     from syntagma.errors import SyntagmaError
     from syntagma.metrics.parsing import TreeMaker, describe, load

@@ -53,9 +53,9 @@ def export(
 
     A folder of an older format is brought up to this one.
     """
-    from syntagma.files import make_whole
+    from syntagma.files import atomic_folder
 
-    with make_whole(out) as folder:
+    with atomic_folder(out) as folder:
         _write(model, folder, _former(weights) if weights else precision, search or [], words or [], card)
     report(as_json, f"the model is in {out}", model=str(out))
 
@@ -74,19 +74,22 @@ def _former(weights: str) -> PrecisionKind:
 def _write(
     model: str, out: Path, precision: PrecisionKind | None, search: list[str], words: list[Path], card: Path | None
 ) -> None:
-    from syntagma.config import parse_overrides
+    from syntagma.aliases import renamed
     from syntagma.errors import ConfigError
     from syntagma.files import read_lines
     from syntagma.network.export import export_backbone, export_network
     from syntagma.network.folder import ModelFolder
-    from syntagma.search.options import SearchOptions, renamed
+    from syntagma.search.options import SearchOptions
+    from syntagma.settings import parse_overrides
     from syntagma.text.lexicon import Lexicon
 
     folder = ModelFolder.open(model)
     if "engine" in folder.values:
         raise ConfigError(f"{model!r} is an export for another engine", remedy="export the model that it was made from")
     about: dict[str, Any] = folder.about
-    about["search"] = {**renamed(about.get("search", {})), **renamed(parse_overrides(search), warn=True)}
+    about["search"] = renamed("SearchOptions", about.get("search", {})) | renamed(
+        "SearchOptions", parse_overrides(search), warn=True
+    )
     options = SearchOptions.from_dict(about["search"])
     text = "\n".join(read_lines(card or folder.path / "README.md")) + "\n"
     if not folder.is_native:  # a backbone, which may be adapters whose base is elsewhere

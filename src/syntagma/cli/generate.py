@@ -206,7 +206,7 @@ def generate(
     from syntagma.search import Generator
     from syntagma.search.generator import BATCH
     from syntagma.search.options import named
-    from syntagma.search.stopwatch import Stopwatch
+    from syntagma.stopwatch import Stopwatch
 
     batch = BATCH if batch_size == "auto" else _count(batch_size)
     generator = Generator.from_pretrained(model, device=device, precision=precision, threads=threads)
@@ -250,9 +250,9 @@ def generate(
                 remembered(), steering=steering, options=settings, batch=batch, nbest=nbest, watch=watch
             )
         else:
-            from syntagma.search.parallel import Work, parallel
+            from syntagma.search.parallel import SearchWork, parallel
 
-            work = Work(model, settings.to_dict(), asked, batch, nbest, device, precision)
+            work = SearchWork(model, settings.to_dict(), asked, batch, nbest, device, precision)
             results = parallel(work, remembered(), engine, workers)
         for number, found in enumerate(results, 1):
             text = seen.popleft()
@@ -281,7 +281,7 @@ def _explain(
 ) -> Iterator[list[Output] | SyntagmaError]:
     """Write the page that explains the search for one text; what it found."""
     from syntagma.errors import ConfigError, SyntagmaError
-    from syntagma.files import write_whole
+    from syntagma.files import atomic_write
     from syntagma.search.explain import explain
     from syntagma.search.steered import SteeredText
 
@@ -291,7 +291,7 @@ def _explain(
     if isinstance(text, SteeredText):
         steering, text = generator.steering(**text.steering()), text.source
     explanation = explain(generator, text, steering, **options)
-    with write_whole(page) as stream:
+    with atomic_write(page) as stream:
         stream.write(explanation.to_html())
     yield list(explanation.outputs)
 

@@ -5,22 +5,16 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterable
-from enum import StrEnum
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 
+from syntagma.cli.common import Bad
+
 if TYPE_CHECKING:
     from syntagma.errors import InputError
     from syntagma.tree import Tree
-
-
-class Bad(StrEnum):
-    """What to do with a line that cannot be read."""
-
-    stop = "stop"
-    skip = "skip"
 
 
 def register(app: typer.Typer) -> None:
@@ -49,7 +43,7 @@ def levels(
     """
     from syntagma.cli.common import read_labels
     from syntagma.errors import ConfigError
-    from syntagma.files import scan_lines, source_name, write_whole
+    from syntagma.files import atomic_write, scan_lines, source_name
 
     kept = read_labels(labels)
     if rejects is not None and bad is Bad.stop:
@@ -60,7 +54,7 @@ def levels(
     if rejects is None:
         _run(lines, name, kept, show, bad, None)
     else:
-        with write_whole(rejects) as stream:
+        with atomic_write(rejects) as stream:
             _run(lines, name, kept, show, bad, stream)
 
 

@@ -7,15 +7,16 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from enum import StrEnum
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from syntagma.cli.common import Bad
+
 if TYPE_CHECKING:
     from syntagma.errors import InputError
-    from syntagma.parse.base import Parser
+    from syntagma.parse.base import ParserBackend
     from syntagma.tree import Tree
 
 CHUNK = 256
@@ -28,13 +29,6 @@ ParserName = Annotated[
     ),
 ]
 Threads = Annotated[int, typer.Option(help="Processor threads; 0: one for each processor.", min=0)]
-
-
-class Bad(StrEnum):
-    """What to do with a line that cannot be parsed."""
-
-    stop = "stop"
-    skip = "skip"
 
 
 def register(app: typer.Typer) -> None:
@@ -95,7 +89,7 @@ Parsed = tuple["str | InputError", tuple[str, ...], "Tree | None"]
 
 
 def _parse_chunk(
-    parser: Parser,
+    parser: ParserBackend,
     chunk: list[str | InputError],
     cut: Callable[[str], tuple[str, ...]],
     name: str,

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from syntagma.cli.common import AsJson, report
-from syntagma.cli.parse import CHUNK, Bad, ParserName, Threads, processors, use_threads
+from syntagma.cli.common import AsJson, Bad, report
+from syntagma.cli.parse import CHUNK, ParserName, Threads, processors, use_threads
 
 if TYPE_CHECKING:
-    from syntagma.parse.score import Score
+    from syntagma.parse.score import BracketScore
     from syntagma.parse.settings import Trees
     from syntagma.tree import Tree
 
@@ -100,11 +100,10 @@ def train(
     Example: syntagma parser train --conllu de_gsd-ud-train.conllu --style negra --out run --minutes 30
     """
     from syntagma.errors import ConfigError
-    from syntagma.parse.config import from_settings
     from syntagma.parse.converted import read_converted
     from syntagma.parse.dependencies import Style
-    from syntagma.parse.settings import TrainConfig, read_data
-    from syntagma.parse.train import Trainer
+    from syntagma.parse.settings import ParserTrainConfig, read_data
+    from syntagma.parse.train import ParserTrainer
 
     if not gold and not conllu:
         raise ConfigError("there are no trees to learn from", remedy="give a folder of trees, or --conllu FILE")
@@ -117,11 +116,13 @@ def train(
     if conllu or language:
         language = language or _guess(data)
         given |= {"language": language, "name": f"parser-{language}"}
-    config = from_settings(TrainConfig, given, settings or [])
+    config = ParserTrainConfig.from_dict(given | ParserTrainConfig.read_arguments(settings or []))
     use_threads(threads)
-    trainer = Trainer(config, data, out)
-    best = trainer.run()
-    print(json.dumps({"model": str(trainer.model_folder), "dev": best}))
+    trainer = ParserTrainer(config, data, out)
+    result = trainer.run()
+    if result.signal is not None:
+        raise typer.Exit(128 + result.signal)
+    print(json.dumps({"model": str(trainer.model_folder), "dev": result.figures}))
 
 
 def _guess(data: Trees) -> str:
@@ -173,10 +174,10 @@ def score(
     """
     from syntagma.cli.common import read_labels
     from syntagma.errors import InputError, Place
-    from syntagma.parse.score import Score, compare
+    from syntagma.parse.score import BracketScore, compare
 
     kept = read_labels(labels)
-    every, pruned = Score(), Score()
+    every, pruned = BracketScore(), BracketScore()
     start = time.monotonic()
     for number, (wanted, found) in enumerate(_pairs(gold, parser, predicted, lower, threads, negra), 1):
         try:
@@ -233,7 +234,7 @@ def _lowered(words: Iterable[str]) -> tuple[str, ...]:
     return tuple(word.lower() for word in words)
 
 
-def _table(every: Score, pruned: Score, labels: tuple[str, ...]) -> None:
+def _table(every: BracketScore, pruned: BracketScore, labels: tuple[str, ...]) -> None:
     from rich.console import Console
     from rich.table import Table
 
@@ -268,7 +269,7 @@ def export(
     """
     from dataclasses import replace
 
-    from syntagma.files import make_whole, read_lines
+    from syntagma.files import atomic_folder, read_lines
     from syntagma.hub import find_folder
     from syntagma.parse.ensemble import average
     from syntagma.parse.trainable import TrainableParser
@@ -278,7 +279,7 @@ def export(
     if version is not None:
         parser.config = replace(parser.config, version=version)
     text = "\n".join(read_lines(card or folders[0] / "README.md")) + "\n"
-    with make_whole(out) as folder:
+    with atomic_folder(out) as folder:
         stored = folders[0] / "model.safetensors" if len(folders) == 1 else None
         parser.save(folder, precision.value, stored)
         (folder / "README.md").write_text(text, encoding="utf-8")

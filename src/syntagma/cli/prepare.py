@@ -125,11 +125,11 @@ def prepare(
 ) -> None:
     """Parse, check and store pairs of texts as training data; nothing is dropped without a line in rejects.jsonl."""
     from syntagma.cli.common import read_labels
-    from syntagma.corpus import Options
+    from syntagma.corpus import CorpusOptions
     from syntagma.corpus import prepare as make
     from syntagma.corpus.options import AUTO
 
-    options = Options(
+    options = CorpusOptions(
         inputs=tuple(_inputs(pairs, target or [], split or [], format)),
         columns=tuple(columns.split(",")) if columns else (),
         header=header,

@@ -82,8 +82,9 @@ def _without_folders(argument: str) -> str:
 
 def _config(out: Path, file: Path | None, given: dict[str, Any], settings: list[str]) -> TrainConfig:
     """The settings of the file, the options and the arguments, in that order; those of the run where there are none."""
-    from syntagma.config import parse_overrides, read_mapping
+    from syntagma.aliases import renamed
     from syntagma.errors import ConfigError
+    from syntagma.settings import parse_overrides, read_mapping
     from syntagma.train.config import TrainConfig
 
     values = given | parse_overrides(settings)
@@ -93,7 +94,7 @@ def _config(out: Path, file: Path | None, given: dict[str, Any], settings: list[
         values = read_mapping(file) | values
     if "data" not in values:
         raise ConfigError("no corpus was given", remedy="name one with --data, made by `syntagma prepare`")
-    return TrainConfig.from_dict(values)
+    return TrainConfig.from_dict(renamed("ModelConfig", values, warn=True))
 
 
 def _show_shares(config: TrainConfig, out: Path) -> None:

@@ -5,20 +5,20 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from syntagma.corpus.batches import Batches
     from syntagma.corpus.build import prepare
-    from syntagma.corpus.options import Input, Options
-    from syntagma.corpus.store import Corpus, Example, Pair
+    from syntagma.corpus.options import CorpusOptions, Input
+    from syntagma.corpus.store import Corpus, EncodedPair, Pair
 
 _HOMES = {
     "Batches": "batches",
     "Corpus": "store",
-    "Example": "store",
+    "EncodedPair": "store",
     "Input": "options",
-    "Options": "options",
+    "CorpusOptions": "options",
     "Pair": "store",
     "prepare": "build",
 }
 
-__all__ = ["Batches", "Corpus", "Example", "Input", "Options", "Pair", "prepare"]
+__all__ = ["Batches", "Corpus", "CorpusOptions", "EncodedPair", "Input", "Pair", "prepare"]
 
 
 def __getattr__(name: str) -> Any:  # nothing is loaded until it is used

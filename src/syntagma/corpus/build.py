@@ -29,15 +29,15 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from syntagma import __version__
 from syntagma.corpus.chunks import CHUNK_FORMAT, Parsing, Summary
-from syntagma.corpus.folder import WORK, StaleWork, locked, make_or_resume
-from syntagma.corpus.intake import OVERLAP, ROW_REASONS, Chunk, Intake
-from syntagma.corpus.options import ALL_LABELS, SPLITS, Options
+from syntagma.corpus.ingest import OVERLAP, ROW_REASONS, Chunk, Ingest
+from syntagma.corpus.options import ALL_LABELS, SPLITS, CorpusOptions
 from syntagma.corpus.readers import check_inputs, format_of
 from syntagma.corpus.shards import Drawn, Sharding, ShardJob, chunk_path, draw_splits, dropped, plan_shards, spaced
 from syntagma.corpus.store import FORMAT, Corpus
-from syntagma.engines import Progress, Watch, run, session
+from syntagma.corpus.workdir import WORK, StaleWork, make_or_resume
 from syntagma.errors import ConfigError, InputError, Place
-from syntagma.files import write_whole
+from syntagma.executors import Progress, Watch, run, session
+from syntagma.files import atomic_write, locked
 from syntagma.parse import load_parser
 from syntagma.parse.languages import language_warning
 from syntagma.text import Subwords, Word, split
@@ -46,7 +46,7 @@ from syntagma.tree import ROOT
 
 
 def prepare(
-    options: Options,
+    options: CorpusOptions,
     out: str | Path,
     *,
     engine: str = "local",
@@ -75,7 +75,7 @@ def _all_labels(name: str) -> tuple[str, ...]:
     return found
 
 
-def _make(options: Options, folder: Path, engine: str, workers: int, watch: Watch) -> None:
+def _make(options: CorpusOptions, folder: Path, engine: str, workers: int, watch: Watch) -> None:
     work = folder / WORK
     summaries = _parse(options, work, engine, workers, watch)
     _check_kept(folder, work, summaries)
@@ -91,15 +91,15 @@ def _make(options: Options, folder: Path, engine: str, workers: int, watch: Watc
     shutil.rmtree(work, ignore_errors=True)
 
 
-def _parse(options: Options, work: Path, engine: str, workers: int, watch: Watch) -> list[Summary]:
+def _parse(options: CorpusOptions, work: Path, engine: str, workers: int, watch: Watch) -> list[Summary]:
     """All chunks parsed; those that were done before are only checked to be of the same input."""
-    intake = Intake(options)
+    ingest = Ingest(options)
     summaries: dict[int, Summary] = {}
     seen = before = fresh = 0
 
     def missing() -> Iterator[Chunk]:
         nonlocal seen, before
-        for chunk in intake:
+        for chunk in ingest:
             if not seen and (warning := language_warning(options.parser, (entry.target for entry in chunk.entries))):
                 print(f"syntagma: {warning}", file=sys.stderr)
             seen += chunk.rows
@@ -117,7 +117,7 @@ def _parse(options: Options, work: Path, engine: str, workers: int, watch: Watch
     for summary in run(engine, Parsing(options, work.absolute()), chunks, workers):
         summaries[summary.number] = summary
         fresh += summary.rows
-        total = seen / intake.rows.done if intake.rows.done else None
+        total = seen / ingest.rows.done if ingest.rows.done else None
         watch(Progress("parse", before + fresh, total, before))
     watch(Progress("parse", before + fresh, before + fresh, before))
     found = [summaries[number] for number in sorted(summaries)]
@@ -162,7 +162,7 @@ def _check_kept(folder: Path, work: Path, summaries: Sequence[Summary]) -> None:
         )
 
 
-def _check_tokenizer(options: Options) -> None:
+def _check_tokenizer(options: CorpusOptions) -> None:
     if options.tokenizer is None:
         return
     labels = Subwords.load(options.tokenizer).labels
@@ -172,7 +172,7 @@ def _check_tokenizer(options: Options) -> None:
 
 
 def _vocabulary(
-    options: Options, folder: Path, work: Path, summaries: Sequence[Summary], drawn: Drawn, watch: Watch
+    options: CorpusOptions, folder: Path, work: Path, summaries: Sequence[Summary], drawn: Drawn, watch: Watch
 ) -> Subwords:
     path = folder / "tokenizer.json"
     if not path.exists():
@@ -185,7 +185,7 @@ def _vocabulary(
     return Subwords.load(path)
 
 
-def _make_vocabulary(options: Options, sample: Iterator[tuple[str, Sequence[Word]]]) -> Subwords:
+def _make_vocabulary(options: CorpusOptions, sample: Iterator[tuple[str, Sequence[Word]]]) -> Subwords:
     if options.pieces is not None:
         return SentencePieces.choose(
             options.pieces, sample, options.vocab_size, options.labels, two_sided=not options.share_pieces
@@ -195,7 +195,7 @@ def _make_vocabulary(options: Options, sample: Iterator[tuple[str, Sequence[Word
 
 
 def _sample(
-    options: Options, work: Path, summaries: Sequence[Summary], drawn: Drawn
+    options: CorpusOptions, work: Path, summaries: Sequence[Summary], drawn: Drawn
 ) -> Iterator[tuple[str, Sequence[Word]]]:
     """Sources and targets' words of training pairs, evenly spread where there are more than enough."""
     stride = max(1, -(-sum(summary.kept.get("train", 0) for summary in summaries) // options.vocab_sample))
@@ -210,7 +210,7 @@ def _sample(
 
 
 def _shard(
-    options: Options, folder: Path, work: Path, jobs: Sequence[ShardJob], engine: str, workers: int, watch: Watch
+    options: CorpusOptions, folder: Path, work: Path, jobs: Sequence[ShardJob], engine: str, workers: int, watch: Watch
 ) -> None:
     missing = [job for job in jobs if not (folder / job.name("ids")).exists()]  # of the two, ids are written last
     sizes = {job: sum(stop - start for _, start, stop in job.pieces) for job in jobs}
@@ -226,7 +226,7 @@ def _shard(
 def _gather_rejects(folder: Path, work: Path, summaries: Sequence[Summary], drawn: Drawn) -> int:
     """All rejects in one file; how many pairs were left out after dev and test were drawn."""
     overlap = 0
-    with write_whole(folder / "rejects.jsonl", "wb") as stream:
+    with atomic_write(folder / "rejects.jsonl", "wb") as stream:
         for summary in summaries:
             with open(work / f"chunk-{summary.number:06d}.rejects.jsonl", "rb") as part:
                 shutil.copyfileobj(part, stream)
@@ -237,7 +237,7 @@ def _gather_rejects(folder: Path, work: Path, summaries: Sequence[Summary], draw
 
 
 def _write_facts(
-    options: Options,
+    options: CorpusOptions,
     folder: Path,
     summaries: Sequence[Summary],
     jobs: Sequence[ShardJob],
@@ -277,12 +277,12 @@ def _write_facts(
         "rejects": dict(rejects.most_common()),
         "spacing_changed": dict(sorted(spacing.items())),
     }
-    with write_whole(folder / "corpus.json") as stream:
+    with atomic_write(folder / "corpus.json") as stream:
         json.dump(facts, stream, ensure_ascii=False, indent=1)
         stream.write("\n")
 
 
-def _given_parser(options: Options) -> list[str]:
+def _given_parser(options: CorpusOptions) -> list[str]:
     """The parser of the trees that came with the pairs."""
     if options.trees is not None:
         return ["brackets", "1"]

@@ -17,17 +17,17 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from syntagma.corpus.filters import Reason, refuse_lengths, refuse_script, refuse_swaps
-from syntagma.corpus.intake import ROW_REASONS, Chunk, Entry
-from syntagma.corpus.keys import text_key
-from syntagma.corpus.options import SPLITS, Options
+from syntagma.corpus.hashing import text_key
+from syntagma.corpus.ingest import ROW_REASONS, Chunk, RawPair
+from syntagma.corpus.options import SPLITS, CorpusOptions
 from syntagma.errors import BracketError, ConfigError, Place, SyntagmaError
-from syntagma.files import write_whole
+from syntagma.files import atomic_write
 from syntagma.text import Sentence, Word, split, split_tokens
 from syntagma.tree import Tree, clean, prune, read_tree, with_words
 from syntagma.tree.node import CLOSE, escape
 
 if TYPE_CHECKING:
-    from syntagma.parse.base import Parser
+    from syntagma.parse.base import ParserBackend
 
 _BLOCK = 512  # sentences handed to the parser at once
 
@@ -72,10 +72,10 @@ class Summary:
 class Parsing:
     """The work on one chunk; each process loads the parser once, when it first needs it."""
 
-    def __init__(self, options: Options, folder: Path) -> None:
+    def __init__(self, options: CorpusOptions, folder: Path) -> None:
         self.options = options
         self.folder = folder
-        self._parser: Parser | None = None
+        self._parser: ParserBackend | None = None
 
     def __getstate__(self) -> tuple[Any, ...]:
         return self.options, self.folder
@@ -85,7 +85,7 @@ class Parsing:
         self._parser = None
 
     @property
-    def parser(self) -> Parser:
+    def parser(self) -> ParserBackend:
         """The parser, loaded."""
         if self._parser is None:
             self._parser = _load(self.options)
@@ -95,7 +95,7 @@ class Parsing:
         """Do a chunk, handed over or saved in a file."""
         chunk = Chunk.load(job) if isinstance(job, Path) else job
         summary = Summary(chunk.number, chunk.digest, chunk.rows, format=CHUNK_FORMAT)
-        kept = _Columns()
+        kept = _PairColumns()
         rejects: list[str] = []
         for entry, outcome in self._outcomes(chunk.entries, summary):
             if entry.reason not in ROW_REASONS:
@@ -113,16 +113,16 @@ class Parsing:
         self._write(summary.check(), kept, rejects)
         return summary
 
-    def _write(self, summary: Summary, kept: _Columns, rejects: list[str]) -> None:
+    def _write(self, summary: Summary, kept: _PairColumns, rejects: list[str]) -> None:
         name = f"chunk-{summary.number:06d}"
-        with write_whole(self.folder / f"{name}.parquet", "wb") as stream:
+        with atomic_write(self.folder / f"{name}.parquet", "wb") as stream:
             write_parquet(pa.table(kept.columns, schema=CHUNK_SCHEMA), stream)
-        with write_whole(self.folder / f"{name}.rejects.jsonl") as stream:
+        with atomic_write(self.folder / f"{name}.rejects.jsonl") as stream:
             stream.writelines(rejects)
-        with write_whole(self.folder / f"{name}.json") as stream:
+        with atomic_write(self.folder / f"{name}.json") as stream:
             json.dump(asdict(summary), stream)
 
-    def _outcomes(self, entries: list[Entry], summary: Summary) -> Iterator[tuple[Entry, _Parsed | Reason]]:
+    def _outcomes(self, entries: list[RawPair], summary: Summary) -> Iterator[tuple[RawPair, _Parsed | Reason]]:
         """What becomes of each pair, in order."""
         outcomes: list[_Parsed | Reason | None] = [self._before_parsing(entry) for entry in entries]
         waiting = [at for at, outcome in enumerate(outcomes) if outcome is None]
@@ -139,7 +139,7 @@ class Parsing:
     def _cut(self, text: str) -> Sentence:
         return split_tokens(text) if self.options.tokenized else split(text)
 
-    def _before_parsing(self, entry: Entry) -> _Parsed | Reason | None:
+    def _before_parsing(self, entry: RawPair) -> _Parsed | Reason | None:
         """Why a pair is rejected, or the pair with the tree that came with it; None where it is to be parsed."""
         if entry.reason is not None:
             return entry.reason, entry.detail
@@ -151,7 +151,7 @@ class Parsing:
                 return refused
         return None if entry.tree is None else self._given(entry, entry.tree)
 
-    def _given(self, entry: Entry, line: str) -> _Parsed | Reason:
+    def _given(self, entry: RawPair, line: str) -> _Parsed | Reason:
         """The pair with the tree that came with it."""
         try:
             tree = clean(read_tree(line), self.options.labels)
@@ -166,7 +166,7 @@ class Parsing:
         texts = tuple(word.text for word in words)
         return _Parsed(words, tree if texts == own else with_words(tree, texts))
 
-    def _finish(self, entry: Entry, parsed: _Parsed) -> _Parsed | Reason:
+    def _finish(self, entry: RawPair, parsed: _Parsed) -> _Parsed | Reason:
         """The tree, unless it is too deep."""
         options = self.options
         tree = parsed.tree
@@ -185,13 +185,13 @@ class _Parsed:
     tree: Tree
 
 
-class _Columns:
+class _PairColumns:
     """The pairs kept of a chunk, by column."""
 
     def __init__(self) -> None:
         self.columns: dict[str, list[Any]] = {name: [] for name in CHUNK_SCHEMA.names}
 
-    def add(self, entry: Entry, parsed: _Parsed) -> None:
+    def add(self, entry: RawPair, parsed: _Parsed) -> None:
         """Append one pair."""
         values = (
             entry.row,
@@ -214,7 +214,7 @@ def write_parquet(table: pa.Table, stream: Any) -> None:
     pq.write_table(table.combine_chunks(), stream, compression="zstd", row_group_size=5000, write_statistics=False)
 
 
-def _reject(entry: Entry, reason: Reason) -> str:
+def _reject(entry: RawPair, reason: Reason) -> str:
     values = {
         "row": entry.row,
         "file": entry.file,
@@ -228,7 +228,7 @@ def _reject(entry: Entry, reason: Reason) -> str:
     return json.dumps(values, ensure_ascii=False) + "\n"
 
 
-def _load(options: Options) -> Parser:
+def _load(options: CorpusOptions) -> ParserBackend:
     from syntagma.parse import load_parser
 
     parser = load_parser(options.parser)
@@ -243,7 +243,7 @@ def _load(options: Options) -> Parser:
     return parser
 
 
-def parse_all(parser: Parser, sentences: Sequence[Sequence[str]]) -> list[Tree | str]:
+def parse_all(parser: ParserBackend, sentences: Sequence[Sequence[str]]) -> list[Tree | str]:
     """The tree of each sentence, or why there is none; one bad sentence does not take others with it.
 
     A sentence that is there several times is parsed once.
@@ -262,7 +262,7 @@ def parse_all(parser: Parser, sentences: Sequence[Sequence[str]]) -> list[Tree |
     return [found[tuple(words)] for words in sentences]
 
 
-def _parse_singly(parser: Parser, sentences: Sequence[Sequence[str]]) -> list[Tree | str]:
+def _parse_singly(parser: ParserBackend, sentences: Sequence[Sequence[str]]) -> list[Tree | str]:
     found: list[Tree | str] = []
     bugs: list[Exception] = []
     for words in sentences:

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol, TypeAlias, TypeVar
 
-from syntagma.corpus.keys import draw
-from syntagma.corpus.options import Options
-from syntagma.corpus.readers import Row
+from syntagma.corpus.hashing import draw
+from syntagma.corpus.options import CorpusOptions
+from syntagma.corpus.readers import InputRow
 from syntagma.errors import ConfigError
 from syntagma.text import Sentence
 from syntagma.text.language import script_of
@@ -86,7 +86,7 @@ def _fits(options: LengthLimits, text: str) -> bool:
     return len(text) <= options.max_words and (options.min_words == 1 or text.count(" ") + 1 >= options.min_words)
 
 
-def refuse_script(options: Options, source: str, target: str) -> Reason | None:
+def refuse_script(options: CorpusOptions, source: str, target: str) -> Reason | None:
     """Why a pair is written in the wrong script, or None."""
     sides = (("source", source, options.source_script), ("target", target, options.target_script))
     for side, text, scripts in sides:
@@ -95,11 +95,11 @@ def refuse_script(options: Options, source: str, target: str) -> Reason | None:
     return None
 
 
-def refuse_swaps(options: Options, source: str, target: str) -> Reason | None:
+def refuse_swaps(options: CorpusOptions, source: str, target: str) -> Reason | None:
     """Why a pair says one thing on one side and its opposite on the other, or None.
 
     >>> from syntagma.corpus.options import Input
-    >>> options = Options((Input("pairs.tsv"),), no_swap=("he,his/she,her",))
+    >>> options = CorpusOptions((Input("pairs.tsv"),), no_swap=("he,his/she,her",))
     >>> refuse_swaps(options, "She left.", "He left.")
     ('swap', 'the source has she, the target he')
     """
@@ -129,13 +129,13 @@ class Selection:
     seed: int
 
     @staticmethod
-    def of(options: Options) -> Selection:
+    def of(options: CorpusOptions) -> Selection:
         """The selection that the options spell."""
         where = tuple(_read(item, "--where", _values) for item in options.where)
         thin = (_read(item, "--keep-fraction", _fraction) for item in options.keep_fraction)
         return Selection(where, tuple((column, value, share) for column, (value, share) in thin), options.seed)
 
-    def refuse(self, row: Row, key: int) -> Reason | None:
+    def refuse(self, row: InputRow, key: int) -> Reason | None:
         """Why a row is left out, or None; `key` is its pair's, whatever the direction."""
         others = row.others or {}
         for column, values in self.where:

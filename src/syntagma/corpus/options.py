@@ -1,7 +1,7 @@
 """What `prepare` can be asked for: one frozen value, stored with the corpus, that guards a resumed run.
 
->>> options = Options(inputs=(Input("pairs.tsv"),), max_words=40)
->>> Options.from_dict(options.to_dict()) == options
+>>> options = CorpusOptions(inputs=(Input("pairs.tsv"),), max_words=40)
+>>> CorpusOptions.from_dict(options.to_dict()) == options
 True
 """
 
@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
 from syntagma.errors import ConfigError
+from syntagma.settings import Settings, setting
 from syntagma.tree import KEPT_LABELS, check_label
 
 SPLITS: Final = ("train", "dev", "test")
@@ -25,68 +25,91 @@ AUTO: Final = -1
 """As many pairs for dev as suit the corpus, see `shards.auto_dev`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Input:
+@dataclass(frozen=True)
+class Input(Settings):
     """A file of pairs, or a file of sources with the file of their targets."""
 
     path: str
+    """The file."""
     target: str | None = None
     split: str = "train"
-    format: str | None = None  # by the name, where not given
+    format: str | None = None
+    """By the name, where not given."""
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+@dataclass(frozen=True)
+class CorpusOptions(Settings):
     """Everything that decides the bytes of a corpus.  How it is made (engine, workers) is not in here."""
 
     inputs: tuple[Input, ...]
-    columns: tuple[str, ...] = ()  # source and target: names, or numbers from 0; by the format where not given
-    header: bool = False  # whether a TSV file's first line names its columns
-    where: tuple[str, ...] = ()  # COLUMN=VALUE[,VALUE]: rows with any of these values
-    keep_fraction: tuple[str, ...] = ()  # COLUMN=VALUE:SHARE: of rows with that value only this share
+    """The files."""
+    columns: tuple[str, ...] = ()
+    """Source and target: names, or numbers from 0; by the format where not given."""
+    header: bool = False
+    """Whether a TSV file's first line names its columns."""
+    where: tuple[str, ...] = ()
+    """COLUMN=VALUE[,VALUE]: rows with any of these values."""
+    keep_fraction: tuple[str, ...] = ()
+    """COLUMN=VALUE:SHARE: of rows with that value only this share."""
     both_ways: bool = False
-    tokenized: bool = False  # words are already apart: cut at white space only
-    exclude: tuple[str, ...] = ()  # files of pairs that must not be trained on, in either direction
+    """Whether each pair serves both directions."""
+    tokenized: bool = False
+    """Words are already apart: cut at white space only."""
+    exclude: tuple[str, ...] = ()
+    """Files of pairs that must not be trained on, in either direction."""
     min_words: int = 1
+    """The fewest words, on both sides."""
     max_words: int = 128
-    max_ratio: float | None = None  # of the longer side to the shorter
+    """The most words, on both sides."""
+    max_ratio: float | None = setting(None, ge=1)
+    """Of the longer side to the shorter."""
     keep_identical: bool = False
+    """Keep pairs whose sides are the same."""
     keep_duplicates: bool = False
-    keep_overlap: bool = False  # training pairs that have a side in common with a source of dev or test
-    source_script: str | None = None  # Latin, Han, Cyrillic, ...; several joined by +
+    """Keep pairs that were there before."""
+    keep_overlap: bool = False
+    """Training pairs that have a side in common with a source of dev or test."""
+    source_script: str | None = None
+    """Latin, Han, Cyrillic, ...; several joined by +."""
     target_script: str | None = None
-    script_share: float = 0.7  # of the letters that must be of that script
-    no_swap: tuple[str, ...] = ()  # he,him,his/she,her,hers: words that must not change from one group to another
-    parser: str = "neural"  # as `syntagma.parse.base` names them; brackets:FILE for trees aligned with the pairs
-    max_levels: int = 32
-    labels: tuple[str, ...] = KEPT_LABELS  # ALL_LABELS: all that the parser makes, parts of speech too
-    label_noise: float = 0.0
+    """Likewise for the target."""
+    script_share: float = setting(0.7, ge=0, le=1)
+    """Of the letters that must be of that script."""
+    no_swap: tuple[str, ...] = ()
+    """He,him,his/she,her,hers: words that must not change from one group to another."""
+    parser: str = "neural"
+    """As `syntagma.parse.base` names them; brackets:FILE for trees aligned with the pairs."""
+    max_levels: int = setting(32, ge=1)
+    """The most levels of a tree, of dev and test as well."""
+    labels: tuple[str, ...] = KEPT_LABELS
+    """The labels that guide generation; `*` alone: all that the parser makes, parts of speech among them."""
+    label_noise: float = setting(0.0, ge=0, le=1)
+    """Replace this share of the labels by others at random, in the training trees."""
     seed: int = 1
+    """Decides everything that is drawn."""
     vocab_size: int = 8000
-    vocab_sample: int = 250_000  # pairs that the subwords are trained on, evenly spread, at most
-    tokenizer: str | None = None  # a tokenizer.json to use again
-    pieces: str | None = None  # a pretrained model's folder whose pieces are used, those that the texts need
-    share_pieces: bool = False  # whether sources are segmented by that model's target pieces as well
-    dev: int = 0  # pairs drawn from the training inputs; AUTO: some, where the inputs have none
+    """Entries of the vocabulary, labels and control tokens included."""
+    vocab_sample: int = setting(250_000, ge=1)
+    """Pairs that the subwords are trained on, evenly spread, at most."""
+    tokenizer: str | None = None
+    """A tokenizer.json to use again."""
+    pieces: str | None = None
+    """A pretrained model's folder whose pieces are used, those that the texts need."""
+    share_pieces: bool = False
+    """Whether sources are segmented by that model's target pieces as well."""
+    dev: int = 0
+    """Pairs drawn from the training inputs; AUTO: some, where the inputs have none."""
     test: int = 0
-    chunk_rows: int = 5000
-    shard_pairs: int = 50_000
+    """Pairs drawn for test."""
+    chunk_rows: int = setting(5000, ge=1)
+    """Rows of a piece of work: what a stop can cost."""
+    shard_pairs: int = setting(50_000, ge=1)
+    """Pairs of a file."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for problem, remedy in _problems(self):
             raise ConfigError(problem, remedy=remedy)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The options as plain JSON values."""
-        plain: dict[str, Any] = json.loads(json.dumps(asdict(self)))
-        return plain
-
-    @staticmethod
-    def from_dict(values: Mapping[str, Any]) -> Options:
-        """The options from plain values; unknown keys are refused."""
-        inputs = tuple(_fill(Input, one) for one in values.get("inputs", ()))
-        options: Options = _fill(Options, {**values, "inputs": inputs})
-        return options
 
     @property
     def hash(self) -> str:
@@ -106,20 +129,7 @@ class Options:
         return tuple(sorted(self.inputs, key=lambda one: -SPLITS.index(one.split)))
 
 
-def _fill(kind: type[Any], values: Mapping[str, Any]) -> Any:
-    known = {field.name for field in fields(kind)}
-    unknown = sorted(set(values) - known)
-    if unknown:
-        raise ConfigError(
-            f"unknown options: {', '.join(unknown)}", remedy=f"the options are: {', '.join(sorted(known))}"
-        )
-    try:
-        return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
-    except TypeError as error:
-        raise ConfigError(f"options are missing or ill-typed ({error})", remedy="give a whole set of options") from None
-
-
-def _problems(options: Options) -> list[tuple[str, str]]:
+def _problems(options: CorpusOptions) -> list[tuple[str, str]]:
     """What contradicts in the options, each with what to do."""
     found = []
     if not options.inputs:
@@ -141,14 +151,9 @@ def _problems(options: Options) -> list[tuple[str, str]]:
         found.append(
             (f"no length is between {options.min_words} and {options.max_words}", "give --min-words <= --max-words")
         )
-    if options.max_ratio is not None and options.max_ratio < 1:
-        found.append((f"a length ratio of {options.max_ratio} is below 1", "give the longer side's share, such as 3"))
     for item in options.no_swap:
         if not all(group.strip(", ") for group in item.split("/")) or "/" not in item:
             found.append((f"--no-swap {item!r} has no two groups", "write words such as he,him,his/she,her,hers"))
-    for name in ("script_share", "label_noise"):
-        if not 0 <= getattr(options, name) <= 1:
-            found.append((f"{name} is {getattr(options, name)}", "give a ratio between 0 and 1"))
     if options.label_noise and len(set(options.labels)) < 2:
         found.append(("one label alone cannot be exchanged for another", "keep two labels or leave out --label-noise"))
     if options.tokenizer is not None and options.pieces is not None:
@@ -166,7 +171,4 @@ def _problems(options: Options) -> list[tuple[str, str]]:
             found.append(
                 (f"--{name} {getattr(options, name)} cannot be", f"give a number, or --split {name}=FILE, not both")
             )
-    for name in ("chunk_rows", "shard_pairs", "max_levels", "vocab_sample"):
-        if getattr(options, name) < 1:
-            found.append((f"{name} is {getattr(options, name)}", "give a positive number"))
     return found

@@ -16,7 +16,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TypeAlias
 
-from syntagma.corpus.options import Input, Options
+from syntagma.corpus.options import CorpusOptions, Input
 from syntagma.errors import InputError, Place
 from syntagma.files import STDIN, open_binary, raw_lines, source_name
 
@@ -28,7 +28,7 @@ _TOO_LONG = "\0"
 
 
 @dataclass(slots=True)
-class Row:
+class InputRow:
     """One row of an input: its fields by column, or why there are none."""
 
     file: str
@@ -82,18 +82,18 @@ def is_text(text: str) -> bool:
 class Rows:
     """All rows of the inputs in order, each with its tree where there is a file of trees."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: CorpusOptions) -> None:
         self.options = options
         self.done = 0.0
         """How much of the inputs has been read, between 0 and 1, as far as that can be known."""
 
-    def __iter__(self) -> Iterator[Row]:
+    def __iter__(self) -> Iterator[InputRow]:
         rows = self._rows()
         if self.options.trees is None:
             return rows
         return _with_trees(rows, self.options.trees)
 
-    def _rows(self) -> Iterator[Row]:
+    def _rows(self) -> Iterator[InputRow]:
         inputs = self.options.ordered_inputs()
         for number, one in enumerate(inputs):
             with ExitStack() as stack:
@@ -105,7 +105,7 @@ class Rows:
             self.done = (number + 1) / len(inputs)
 
 
-def check_inputs(options: Options) -> None:
+def check_inputs(options: CorpusOptions) -> None:
     """Find a missing file before hours of work."""
     paths = [path for one in options.inputs for path in (one.path, one.target)]
     for path in filter(None, (*paths, *options.exclude, options.trees)):
@@ -129,7 +129,7 @@ def format_of(one: Input) -> str:
     return {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl"}.get(Path(name).suffix, "tsv")
 
 
-def read_input(one: Input, stream: Stream | None, options: Options, stack: ExitStack) -> Iterator[Row]:
+def read_input(one: Input, stream: Stream | None, options: CorpusOptions, stack: ExitStack) -> Iterator[InputRow]:
     """The rows of one input."""
     kind = format_of(one)
     wanted = [item.partition("=")[0] for item in (*options.where, *options.keep_fraction)]
@@ -153,7 +153,7 @@ def read_input(one: Input, stream: Stream | None, options: Options, stack: ExitS
         yield from _tsv(one, stream, options.columns or ("0", "1"), wanted, options.header)
 
 
-def _tsv(one: Input, stream: Stream, columns: Sequence[str], wanted: Sequence[str], header: bool) -> Iterator[Row]:
+def _tsv(one: Input, stream: Stream, columns: Sequence[str], wanted: Sequence[str], header: bool) -> Iterator[InputRow]:
     places: dict[str, int] | None = None
     for number, line in enumerate(stream.lines(), 1):
         cells = line.split("\t")
@@ -167,7 +167,7 @@ def _tsv(one: Input, stream: Stream, columns: Sequence[str], wanted: Sequence[st
         yield _row(one, number, cells, columns, wanted, places)
 
 
-def _csv(one: Input, stream: Stream, columns: Sequence[str], wanted: Sequence[str]) -> Iterator[Row]:
+def _csv(one: Input, stream: Stream, columns: Sequence[str], wanted: Sequence[str]) -> Iterator[InputRow]:
     csv.field_size_limit(_LARGEST_FIELD)
     reader = csv.reader(line + "\n" for line in stream.lines())
     places: dict[str, int] | None = None
@@ -178,7 +178,7 @@ def _csv(one: Input, stream: Stream, columns: Sequence[str], wanted: Sequence[st
         except StopIteration:
             return
         except csv.Error as error:
-            yield Row(stream.name, line, one.split, reason="bad-csv", detail=str(error))
+            yield InputRow(stream.name, line, one.split, reason="bad-csv", detail=str(error))
             continue
         if places is None:
             known = {name: at for at, name in enumerate(cells)}
@@ -187,23 +187,23 @@ def _csv(one: Input, stream: Stream, columns: Sequence[str], wanted: Sequence[st
             yield _row(one, line, cells, columns, wanted, places)
 
 
-def _json_lines(one: Input, stream: Stream, columns: Sequence[str], wanted: Sequence[str]) -> Iterator[Row]:
+def _json_lines(one: Input, stream: Stream, columns: Sequence[str], wanted: Sequence[str]) -> Iterator[InputRow]:
     for number, line in enumerate(stream.lines(), 1):
         try:
             values = json.loads(line)
         except (ValueError, RecursionError):
             reason = "not-json" if is_text(line) else "not-utf-8"
-            yield Row(stream.name, number, one.split, reason=reason, detail=_short(line))
+            yield InputRow(stream.name, number, one.split, reason=reason, detail=_short(line))
             continue
         if not isinstance(values, dict):
-            yield Row(stream.name, number, one.split, reason="not-json", detail="it is not an object")
+            yield InputRow(stream.name, number, one.split, reason="not-json", detail="it is not an object")
             continue
         found = [name for name in (*columns, *wanted) if isinstance(values.get(name), str | int | float | bool)]
         cells = [str(values[name]) for name in found]
         yield _row(one, number, cells, columns, wanted, {name: at for at, name in enumerate(found)})
 
 
-def _parallel(one: Input, sources: Stream, targets: Stream) -> Iterator[Row]:
+def _parallel(one: Input, sources: Stream, targets: Stream) -> Iterator[InputRow]:
     for number, (source, target) in enumerate(zip_longest(sources.lines(), targets.lines()), 1):
         if source is None or target is None:
             shorter, longer = (sources, targets) if source is None else (targets, sources)
@@ -212,14 +212,14 @@ def _parallel(one: Input, sources: Stream, targets: Stream) -> Iterator[Row]:
         yield _row(one, number, [source, target], ("0", "1"), (), {"0": 0, "1": 1})
 
 
-def _corpus(one: Input) -> Iterator[Row]:
+def _corpus(one: Input) -> Iterator[InputRow]:
     """The pairs of a prepared corpus with their trees, so that they need not be parsed again."""
     from syntagma.corpus.store import Corpus
 
     corpus = Corpus.open(one.path)
     for name in sorted(corpus.splits, key=lambda split: split == "train"):
         for number, pair in enumerate(corpus.split(name), 1):
-            yield Row(f"{one.path}/{name}", number, name, pair.source, pair.target, None, str(pair.full))
+            yield InputRow(f"{one.path}/{name}", number, name, pair.source, pair.target, None, str(pair.full))
 
 
 def _places(asked: Sequence[str], known: dict[str, int], names: Sequence[str], file: str) -> dict[str, int]:
@@ -233,9 +233,9 @@ def _places(asked: Sequence[str], known: dict[str, int], names: Sequence[str], f
 
 def _row(
     one: Input, line: int, cells: Sequence[str], columns: Sequence[str], wanted: Sequence[str], places: dict[str, int]
-) -> Row:
+) -> InputRow:
     name = "standard input" if one.path == STDIN else one.path
-    row = Row(name, line, one.split)
+    row = InputRow(name, line, one.split)
     missing = [column for column in (*columns, *wanted) if places.get(column, len(cells)) >= len(cells)]
     if missing:
         row.reason, row.detail = "missing-column", f"no column {missing[0]}"
@@ -253,7 +253,7 @@ def _row(
     return row
 
 
-def _with_trees(rows: Iterator[Row], path: str) -> Iterator[Row]:
+def _with_trees(rows: Iterator[InputRow], path: str) -> Iterator[InputRow]:
     with Stream(path) as stream:
         lines = stream.lines()
         for count, row in enumerate(rows):

@@ -26,17 +26,15 @@ import pyarrow.ipc  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from syntagma.corpus.chunks import PAIR_SCHEMA, Summary, write_parquet
-from syntagma.corpus.intake import OVERLAP
-from syntagma.corpus.keys import Keys, mix, pair_key
+from syntagma.corpus.encoding import encode_pair
+from syntagma.corpus.hashing import Keys, mix, pair_key
+from syntagma.corpus.ingest import OVERLAP
 from syntagma.corpus.noise import with_noise
-from syntagma.corpus.options import AUTO, SPLITS, Options
+from syntagma.corpus.options import AUTO, SPLITS, CorpusOptions
 from syntagma.errors import ConfigError
-from syntagma.files import write_whole
-from syntagma.levels import levels
+from syntagma.files import atomic_write
 from syntagma.text import Subwords, Word, join
-from syntagma.text.subwords import PART_ID
-from syntagma.tree import Tree, prune, read_tree
-from syntagma.tree.node import CLOSE
+from syntagma.tree import prune, read_tree
 
 _SPLIT_SALT = 0x5911
 _SLICE = 1000  # pairs that are Python objects at a time
@@ -74,7 +72,7 @@ def chunk_path(folder: Path, number: int) -> Path:
     return folder / f"chunk-{number:06d}.parquet"
 
 
-def draw_splits(options: Options, folder: Path, summaries: Sequence[Summary]) -> Drawn:
+def draw_splits(options: CorpusOptions, folder: Path, summaries: Sequence[Summary]) -> Drawn:
     """Choose `options.dev` and `options.test` of the training pairs by hash, a pair together with its reverse.
 
     The number is met exactly but where a pair and its reverse would exceed it by one.
@@ -162,7 +160,7 @@ class ShardJob(NamedTuple):
         return f"{kind}-{self.split}-{self.number:05d}.{'parquet' if kind == 'pairs' else 'arrow'}"
 
 
-def plan_shards(options: Options, folder: Path, summaries: Sequence[Summary], drawn: Drawn) -> list[ShardJob]:
+def plan_shards(options: CorpusOptions, folder: Path, summaries: Sequence[Summary], drawn: Drawn) -> list[ShardJob]:
     """Every shard of every split, in order."""
     pieces: dict[str, list[tuple[int, int, int]]] = {name: [] for name in SPLITS}
     for summary in summaries:
@@ -201,7 +199,7 @@ def _cut(pieces: Sequence[tuple[int, int, int]], most: int) -> Iterator[list[tup
 class Sharding:
     """The work on one shard; each process loads the vocabulary once."""
 
-    def __init__(self, options: Options, folder: Path, work: Path) -> None:
+    def __init__(self, options: CorpusOptions, folder: Path, work: Path) -> None:
         self.options = options
         self.folder = folder
         self.work = work
@@ -219,11 +217,11 @@ class Sharding:
         if self._subwords is None:
             self._subwords = Subwords.load(self.folder / "tokenizer.json")
         table = self._pairs(job)
-        with write_whole(self.folder / job.name("pairs"), "wb") as stream:
+        with atomic_write(self.folder / job.name("pairs"), "wb") as stream:
             write_parquet(table, stream)
         batch = encode_table(table, self._subwords, self.options.labels)
         with (
-            write_whole(self.folder / job.name("ids"), "wb") as stream,
+            atomic_write(self.folder / job.name("ids"), "wb") as stream,
             pa.ipc.new_file(stream, batch.schema) as writer,
         ):
             writer.write_batch(batch)
@@ -280,41 +278,12 @@ def encode_table(table: pa.Table, subwords: Subwords, labels: Sequence[str]) -> 
     for start in range(0, table.num_rows, _SLICE):
         for pair in table.slice(start, _SLICE).to_pylist():
             tree = prune(read_tree(pair["tree"]), labels)
-            words = subwords.encode_words(spaced(pair["words"], pair["spaces"]))
-            flat, sizes = encode_levels(tree, words, subwords)
-            columns["source"].add(subwords.encode(pair["source"]))
-            columns["linear"].add(encode_linear(tree, words, subwords))
-            columns["levels"].add(flat)
-            columns["sizes"].add(sizes)
+            ids = encode_pair(pair["source"], spaced(pair["words"], pair["spaces"]), tree, subwords)
+            for name, lists in columns.items():
+                lists.add(getattr(ids, name))
     return pa.RecordBatch.from_arrays([lists.array() for lists in columns.values()], names=list(columns))
 
 
 def spaced(words: Sequence[str], spaces: Sequence[bool]) -> list[Word]:
     """Words with their spacing."""
     return [Word(word, " " if space else "") for word, space in zip(words, spaces, strict=True)]
-
-
-def encode_levels(tree: Tree, words: Sequence[tuple[int, ...]], subwords: Subwords) -> tuple[list[int], list[int]]:
-    """The contexts and infills of a pruned tree whose words have these ids, end to end, and the length of each."""
-    flat: list[int] = []
-    sizes: list[int] = []
-    for level in levels(tree, words):
-        for tokens in level:
-            ids = subwords.encode_tokens(tokens)
-            flat += ids
-            sizes.append(len(ids))
-    return flat, sizes
-
-
-def encode_linear(tree: Tree, words: Sequence[tuple[int, ...]], subwords: Subwords) -> list[int]:
-    """A pruned tree as one sequence: `<S> <NP> I <c> <VP> nod <c> <c>`."""
-    ids: list[int] = []
-    leaves = iter(words)
-    for item in tree.walk[1:-1]:
-        if item == CLOSE:
-            ids.append(PART_ID)
-        elif item[0] == "(":
-            ids.append(subwords.label_id(item[1:]))
-        else:
-            ids += next(leaves)
-    return ids

@@ -26,7 +26,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.ipc  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
-from syntagma.corpus.options import Options
+from syntagma.corpus.options import CorpusOptions
 from syntagma.corpus.shards import spaced
 from syntagma.errors import ConfigError, InputError, Place
 from syntagma.text import Subwords, Word, join
@@ -59,7 +59,7 @@ class IdLevel(NamedTuple):
     infill: Ids
 
 
-class Example(NamedTuple):
+class EncodedPair(NamedTuple):
     """A pair in ids, without start, end or padding."""
 
     source_ids: Ids
@@ -87,7 +87,7 @@ class Corpus:
     def __init__(self, folder: Path, facts: dict[str, Any]) -> None:
         self.folder = folder
         self.facts = facts
-        self.options = Options.from_dict(facts["options"])
+        self.options = CorpusOptions.from_dict(facts["options"])
         self.labels: tuple[str, ...] = tuple(facts["labels"])
         self.splits: tuple[str, ...] = tuple(facts["splits"])
         self.fingerprint: str = facts["tokenizer"]["fingerprint"]
@@ -188,14 +188,14 @@ class Split:
         return Pair(values["source"], join(words), words, tree, full, values["row"], values["backwards"])
 
     @cached_property
-    def examples(self) -> Examples:
+    def examples(self) -> EncodedPairs:
         """The same pairs in ids."""
         files = [self.folder / f"ids-{self.name}-{number:05d}.arrow" for number in range(len(self.shards))]
-        return Examples(files, self.shards, self.first_text_id)
+        return EncodedPairs(files, self.shards, self.first_text_id)
 
 
-class Examples(Sequence[Example]):
-    """Examples in any order out of mapped files.  Can be pickled: another process maps the files for itself."""
+class EncodedPairs(Sequence[EncodedPair]):
+    """Encoded pairs in any order out of mapped files.  Can be pickled: another process maps the files for itself."""
 
     def __init__(self, files: Sequence[Path], sizes: Sequence[int], first_text_id: int) -> None:
         self.files = list(files)
@@ -211,7 +211,7 @@ class Examples(Sequence[Example]):
     def __len__(self) -> int:
         return self.starts[-1]
 
-    def __getitem__(self, index: int) -> Example:  # type: ignore[override]
+    def __getitem__(self, index: int) -> EncodedPair:  # type: ignore[override]
         if index < 0:
             index += len(self)
         if not 0 <= index < len(self):
@@ -227,7 +227,7 @@ class Examples(Sequence[Example]):
         for middle, end in zip(bounds[::2], bounds[1::2], strict=True):
             levels.append(IdLevel(flat[start:middle], flat[middle:end]))
             start = end
-        return Example(shard.cell("source", at), levels, linear[linear >= self.first_text_id], linear)
+        return EncodedPair(shard.cell("source", at), levels, linear[linear >= self.first_text_id], linear)
 
     def _shard(self, number: int) -> _Mapped:
         if number not in self._mapped:

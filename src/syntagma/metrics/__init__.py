@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from syntagma.metrics.beam import BeamQuality, DLexBeam, DSynBeam
     from syntagma.metrics.bleu import Bleu, IBleu, SelfBleu
     from syntagma.metrics.bootstrap import Comparison
-    from syntagma.metrics.each import OneReference
-    from syntagma.metrics.evaluation import Result, evaluate
+    from syntagma.metrics.evaluation import SystemStatistics, evaluate
+    from syntagma.metrics.inputs import Inputs, read_segments
     from syntagma.metrics.lexical import ChrF, CopyRate, DLex, LengthRatio, lexical_distance
     from syntagma.metrics.meteor import Meteor
-    from syntagma.metrics.reading import Inputs, read_segments
-    from syntagma.metrics.registry import Options, select
+    from syntagma.metrics.per_reference import OneReference
+    from syntagma.metrics.registry import MetricOptions, select
     from syntagma.metrics.rouge import Rouge
     from syntagma.metrics.similarity import Similarity, SimilarityToSource
     from syntagma.metrics.trees import DSyn, DSynRef, Interpretability, TemplateMatch, labelled_spans
@@ -44,15 +44,15 @@ __all__ = [
     "LengthRatio",
     "Meteor",
     "Metric",
+    "MetricOptions",
     "OneReference",
-    "Options",
-    "Result",
     "Rouge",
     "Score",
     "Segment",
     "SelfBleu",
     "Similarity",
     "SimilarityToSource",
+    "SystemStatistics",
     "TemplateMatch",
     "evaluate",
     "labelled_spans",
@@ -66,12 +66,12 @@ _HOMES = {
     "beam": ("BeamQuality", "DLexBeam", "DSynBeam"),
     "bleu": ("Bleu", "IBleu", "SelfBleu"),
     "bootstrap": ("Comparison",),
-    "each": ("OneReference",),
-    "evaluation": ("Result", "evaluate"),
+    "per_reference": ("OneReference",),
+    "evaluation": ("SystemStatistics", "evaluate"),
     "lexical": ("ChrF", "CopyRate", "DLex", "LengthRatio", "lexical_distance"),
     "meteor": ("Meteor",),
-    "reading": ("Inputs", "read_segments"),
-    "registry": ("Options", "select"),
+    "inputs": ("Inputs", "read_segments"),
+    "registry": ("MetricOptions", "select"),
     "rouge": ("Rouge",),
     "similarity": ("Similarity", "SimilarityToSource"),
     "trees": ("DSyn", "DSynRef", "Interpretability", "TemplateMatch", "labelled_spans"),

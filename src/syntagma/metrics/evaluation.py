@@ -24,7 +24,7 @@ Batch = Sequence[Segment]
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class SystemStatistics:
     """One system's rows, `statistics[m]` of shape (segments, columns) for metric m; `empty` hypotheses had no words."""
 
     metrics: Sequence[Metric]
@@ -59,7 +59,7 @@ class Result:
         pairs = zip(self.metrics, self.statistics, strict=True)
         return np.concatenate([metric.segment_scores(rows) for metric, rows in pairs], axis=1)
 
-    def compare(self, baseline: Result, resamples: int = 1000, seed: int = 1) -> list[Comparison]:
+    def compare(self, baseline: SystemStatistics, resamples: int = 1000, seed: int = 1) -> list[Comparison]:
         """This system against another on the same segments, by paired bootstrap."""
         if self.segments != baseline.segments:
             raise InputError(
@@ -79,8 +79,8 @@ def evaluate(
     segments: Iterable[tuple[Segment, ...]],
     prepare: Callable[[Batch], Batch] | None = None,
     progress: Callable[[int], None] = lambda done: None,
-) -> list[Result]:
-    """One `Result` for each system that `segments` hold, which are read in batches and then forgotten.
+) -> list[SystemStatistics]:
+    """One `SystemStatistics` for each system that `segments` hold, which are read in batches and then forgotten.
 
     `prepare` completes a batch before it is scored, e.g. by parsing; `progress` is told how many segments a batch had.
     """
@@ -106,7 +106,7 @@ def evaluate(
     if not count:
         raise InputError("there are no segments", remedy="give files with at least one line")
     return [
-        Result(metrics, [np.concatenate(rows) for rows in system], count, none)
+        SystemStatistics(metrics, [np.concatenate(rows) for rows in system], count, none)
         for system, none in zip(collected, empty, strict=True)
     ]
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from syntagma.errors import InputError, MissingExtra
-from syntagma.files import write_whole
+from syntagma.files import atomic_write
 from syntagma.metrics.report import title
 
 # blue, vermilion, green, purple, orange, sky: distinct for most colour-blind readers and, by their marks, in grey
@@ -124,7 +124,7 @@ def _save(figure: Any, out: Path) -> list[Path]:
     written = []
     for kind in _FORMATS:
         path = stem.with_name(f"{stem.name}.{kind}")
-        with write_whole(path, "wb") as stream:
+        with atomic_write(path, "wb") as stream:
             figure.savefig(stream, format=kind, dpi=200, metadata={"Date": None} if kind == "svg" else None)
         written.append(path)
     return written

@@ -20,7 +20,7 @@ from syntagma.metrics.trees import DEPTH, DSyn, DSynRef, Interpretability, Templ
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class MetricOptions:
     """The choices that metrics leave open; `trees` and `beam_trees` say in signatures where trees come from."""
 
     r: float = 0.7
@@ -35,7 +35,7 @@ class Options:
 @dataclass(frozen=True, slots=True)
 class _Entry:
     kind: type[Metric]
-    make: Callable[[Options], Metric]
+    make: Callable[[MetricOptions], Metric]
     usual: bool = True  # computed unless others are asked for
 
     @property
@@ -111,7 +111,10 @@ def to_parse(names: Iterable[str] | None, fields: set[str]) -> set[str]:
 
 
 def select(
-    names: Iterable[str] | None, fields: set[str], options: Options, note: Callable[[str], None] = lambda text: None
+    names: Iterable[str] | None,
+    fields: set[str],
+    options: MetricOptions,
+    note: Callable[[str], None] = lambda text: None,
 ) -> list[Metric]:
     """The metrics to compute from segments that have `fields`.
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from syntagma.files import write_whole
+from syntagma.files import atomic_write
 from syntagma.metrics.base import Array, Score
 from syntagma.metrics.bootstrap import Comparison
 
@@ -157,7 +157,7 @@ def print_table(scores: Sequence[Score], comparisons: Sequence[Comparison] | Non
 
 def write_segments(path: str | Path, names: Sequence[str], figures: Array) -> None:
     """Each segment's figures, shape (segments, figures): JSON lines for a .jsonl file, else tab-separated."""
-    with write_whole(path) as stream:
+    with atomic_write(path) as stream:
         lines = str(path).endswith(".jsonl")
         if not lines:
             stream.write("\t".join(["segment", *names]) + "\n")

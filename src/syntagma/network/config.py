@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from syntagma.config import Settings
 from syntagma.errors import ConfigError
+from syntagma.settings import Settings, setting
 from syntagma.text.subwords import END, PAD, PART_ID, SEP, START, TOP_ID
 
 Architecture = Literal["extra-encoder", "extra-attention", "concat", "seq2seq", "linearised"]
@@ -21,22 +21,34 @@ class ModelConfig(Settings):
     *seq2seq* (source to target) and *linearised* (source to bracketed tree).
     """
 
-    vocabulary: int
+    vocabulary: int = setting(ge=1)
+    """Entries of the vocabulary."""
     architecture: Architecture = "extra-encoder"
-    width: int = 512
-    heads: int = 8
-    feed_forward: int = 2048
-    source_layers: int = 6
-    context_layers: int = 3
-    decoder_layers: int = 3
-    dropout: float = 0.1
+    """How source and context reach the decoder, or a baseline."""
+    width: int = setting(512, ge=1)
+    """The width of all states."""
+    heads: int = setting(8, ge=1)
+    """Attention heads."""
+    feed_forward: int = setting(2048, ge=1)
+    """The width of the feed-forward layers."""
+    source_layers: int = setting(6, ge=1)
+    """Layers of the source encoder."""
+    context_layers: int = setting(3, ge=0)
+    """Layers of the context encoder."""
+    decoder_layers: int = setting(3, ge=1)
+    """Layers of the decoder."""
+    dropout: float = setting(0.1, ge=0, lt=1)
+    """The share of states that training drops."""
     activation: Literal["relu", "gelu", "swish"] = "relu"
+    """The activation of the feed-forward layers."""
     norm: Literal["pre", "post"] = "pre"
+    """Whether layer norms stand before or after each sublayer."""
     context_norm: Literal["pre", "post"] | None = None
     """The norm of the decoder's attention to the context, where it is another than that of all else."""
     positions: Literal["sinusoidal", "marian", "learned"] = "sinusoidal"
     """`marian` has the sinusoids of Marian's models, whose wavelengths differ a little."""
-    max_positions: int = 512
+    max_positions: int = setting(512, ge=1)
+    """The longest sequence."""
     first_position: int = 0
     """The position of the first token (2 in the authors' checkpoints)."""
     context_marks: tuple[int, ...] = ()
@@ -52,9 +64,10 @@ class ModelConfig(Settings):
     """Embeddings that tie the k-th open label of the context to the k-th part of the infill."""
     history: bool = False
     """Embeddings of each context token's parent label and depth of birth."""
-    max_slots: int = 64
-    whole: bool = False
-    """Whether a guided model also learns to write its text in one go, for a second opinion (`rank=whole`)."""
+    max_slots: int = setting(64, ge=1)
+    """Rows of those embeddings."""
+    seq2seq_objective: bool = False
+    """Whether a guided model also learns to write its text in one go, for rerank=seq2seq and the noisy channel."""
 
     pad: int = PAD
     start: int = START
@@ -65,31 +78,21 @@ class ModelConfig(Settings):
     """The ids of all labels; `labels[0]` is `<T>`."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.width % self.heads or self.width % 2:
             raise ConfigError(
                 f"a width of {self.width} does not divide among {self.heads} heads",
                 remedy="choose an even multiple of the heads",
             )
-        for name in (
-            "vocabulary",
-            "width",
-            "heads",
-            "feed_forward",
-            "source_layers",
-            "decoder_layers",
-            "max_positions",
-        ):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name!r} cannot be {getattr(self, name)}", remedy="give a number of at least 1")
         if self.outputs is not None and not 0 < self.outputs <= self.vocabulary:
             what = f"{self.outputs} ids cannot be written out of {self.vocabulary}"
             raise ConfigError(what, remedy="give outputs of at most the vocabulary")
-        if not 0 <= self.dropout < 1:
-            raise ConfigError(f"a dropout of {self.dropout} makes no sense", remedy="give a share from 0 up to 1")
         if self.architecture == "extra-encoder" and self.context_layers < 1:
             raise ConfigError("the extra encoder has no layers", remedy="give context_layers of at least 1")
-        if self.whole and not self.guided:
-            raise ConfigError(f"{self.architecture} writes nothing but whole texts", remedy="leave whole out")
+        if self.seq2seq_objective and not self.guided:
+            raise ConfigError(
+                f"{self.architecture} writes nothing but whole texts", remedy="leave seq2seq_objective out"
+            )
 
     @property
     def controls(self) -> tuple[int, ...]:

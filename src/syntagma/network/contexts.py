@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from syntagma.errors import SyntagmaError
+from syntagma.levels import MalformedInfill, fill, split_infill
 from syntagma.network.config import ModelConfig
 
 Ids = Sequence[int]
@@ -34,22 +35,14 @@ class AnnotatedContext(NamedTuple):
 
     def expand(self, infill: Ids, depth: int, config: ModelConfig) -> AnnotatedContext:
         """The context that an infill makes of this one, at `depth`, with its tokens' history."""
-        parts: list[list[int]] = []
-        for token in infill:
-            if token == config.part:
-                parts.append([])
-            else:
-                parts[-1].append(token)
+        parts = split_infill(infill, config.part)
+        assert not isinstance(parts, MalformedInfill)
         names = {label: number for number, label in enumerate(config.labels, 1)}
-        ids: list[int] = []
-        parent: list[int] = []
-        depth_added: list[int] = []
-        fresh = iter(parts)
-        for token, above, added in zip(self.ids, self.parent, self.depth_added, strict=True):
-            part = next(fresh) if token in names else None
-            ids += [token] if part is None else part
-            parent += [above] if part is None else [names[token]] * len(part)
-            depth_added += [added] if part is None else [min(depth, config.max_slots) - 1] * len(part)
+        grown = list(fill(self.ids, parts, names.__contains__))
+        ids = [token for _, token, _ in grown]
+        parent = [names[self.ids[origin]] if new else self.parent[origin] for origin, _, new in grown]
+        added = min(depth, config.max_slots) - 1
+        depth_added = [added if new else self.depth_added[origin] for origin, _, new in grown]
         return AnnotatedContext(ids, _label_index(ids, config), parent, depth_added)
 
     def with_marks(self, config: ModelConfig) -> AnnotatedContext:

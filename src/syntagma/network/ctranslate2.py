@@ -17,11 +17,11 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
-from syntagma.config import read_mapping
 from syntagma.errors import Place
 from syntagma.network.layers import sinusoids
 from syntagma.network.marian import MarianModel
 from syntagma.network.storage import ModelError, check_weights
+from syntagma.settings import read_mapping
 from syntagma.text.piecefiles import SHARED_VOCABULARY, read_vocabulary
 
 VERSION: Final = 6
@@ -92,7 +92,7 @@ def read_variables(path: Path) -> dict[str, Tensor]:
     """The arrays of a `model.bin` as they are stored."""
     try:
         data = path.read_bytes()
-        return _Reader(data).read()
+        return _BinaryReader(data).read()
     except OSError as error:
         raise ModelError(f"it cannot be opened ({error.strerror})", Place(str(path)), "check the path") from None
     except (struct.error, ValueError) as error:
@@ -100,7 +100,7 @@ def read_variables(path: Path) -> dict[str, Tensor]:
         raise ModelError(what, Place(str(path)), "copy it again, or " + _REMEDY) from None
 
 
-class _Reader:
+class _BinaryReader:
     """Reads the little-endian fields of a file one after the other."""
 
     def __init__(self, data: bytes) -> None:

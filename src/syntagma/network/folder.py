@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from syntagma.config import read_mapping
+from syntagma.aliases import renamed
 from syntagma.errors import Place, SyntagmaError
 from syntagma.hub import find_folder
 from syntagma.network.config import ModelConfig
+from syntagma.settings import read_mapping
 from syntagma.text.lexicon import Lexicon
 from syntagma.text.vocabulary import Vocabulary, load_vocabulary
 
@@ -77,7 +78,10 @@ def read_config(folder: Path, values: Mapping[str, Any]) -> tuple[ModelConfig, d
     if not isinstance(about, dict):
         raise ModelError("'about' is no mapping", Place(str(folder / "config.json")), "restore that file")
     try:
-        return ModelConfig.from_dict(values.get("model", {})), about
+        model = values.get("model", {})
+        if isinstance(model, Mapping):
+            model = renamed("ModelConfig", model, warn=True)
+        return ModelConfig.from_dict(model), about
     except SyntagmaError as error:
         raise error.at(file=str(folder / "config.json")) from None
 

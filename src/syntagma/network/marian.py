@@ -16,10 +16,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from syntagma.config import read_mapping
 from syntagma.errors import ConfigError, Place
 from syntagma.network.config import ModelConfig
 from syntagma.network.storage import ModelError, check_weights, load_weights
+from syntagma.settings import read_mapping
 from syntagma.text.piecefiles import read_piece_scores
 from syntagma.text.sentencepieces import SPACE, SentencePieces, Unigram
 from syntagma.text.subwords import END, PAD, START, Subwords

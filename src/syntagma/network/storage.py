@@ -18,7 +18,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from syntagma.errors import Place
-from syntagma.files import write_whole
+from syntagma.files import atomic_write
 from syntagma.hub import CHECKSUM, WEIGHTS, check_checksum, hash_file
 from syntagma.network.config import ModelConfig
 from syntagma.network.folder import FORMAT, READS, WORDS, ModelError, ModelFolder, read_config, words_in
@@ -92,9 +92,9 @@ def write_folder(
     graphs = write_graphs(folder, ModelConfig.from_dict(values["model"])) if "backbone" not in values else {}
     if words is not None:
         words.save(folder / WORDS)
-    with write_whole(folder / "README.md") as stream:
+    with atomic_write(folder / "README.md") as stream:
         stream.write(card)
-    with write_whole(folder / "config.json") as stream:
+    with atomic_write(folder / "config.json") as stream:
         sums = {CHECKSUM: hash_file(folder / WEIGHTS), "graphs": graphs}
         json.dump({**values, "format": FORMAT, **sums}, stream, indent=2, ensure_ascii=False)
         stream.write("\n")
@@ -112,7 +112,7 @@ def write_graphs(folder: Path, config: ModelConfig) -> dict[str, str]:
         return {}
     checksums = {}
     for name, data in build_graphs(config, WeightFile.open(folder / WEIGHTS)).items():
-        with write_whole(folder / f"{name}.onnx", "wb") as stream:
+        with atomic_write(folder / f"{name}.onnx", "wb") as stream:
             stream.write(data)
         checksums[name] = hashlib.sha256(data).hexdigest()
     return checksums

@@ -23,7 +23,7 @@ class WeightError(SyntagmaError):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class WeightEntry:
     """A weight's type, shape, and place in the file in bytes from its beginning."""
 
     dtype: str
@@ -32,10 +32,10 @@ class Entry:
     length: int
 
 
-class WeightFile(dict[str, Entry]):
+class WeightFile(dict[str, WeightEntry]):
     """The entries of a safetensors file by name."""
 
-    def __init__(self, path: Path, entries: dict[str, Entry]) -> None:
+    def __init__(self, path: Path, entries: dict[str, WeightEntry]) -> None:
         super().__init__(entries)
         self.path = path
 
@@ -58,7 +58,9 @@ class WeightFile(dict[str, Entry]):
                 begin, end = values["data_offsets"]
                 if not 0 <= begin <= end <= size - start:
                     raise ValueError(f"{name} reaches beyond its end")
-                entries[name] = Entry(_DTYPES[values["dtype"]], tuple(values["shape"]), start + begin, end - begin)
+                entries[name] = WeightEntry(
+                    _DTYPES[values["dtype"]], tuple(values["shape"]), start + begin, end - begin
+                )
         except OSError as error:
             raise WeightError(f"it cannot be opened ({error.strerror})", Place(str(path)), remedy) from None
         except (ValueError, KeyError, TypeError, AttributeError, struct.error) as error:

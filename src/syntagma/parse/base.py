@@ -28,7 +28,7 @@ DEFAULT = "parser-en"
 
 
 @runtime_checkable
-class Parser(Protocol):
+class ParserBackend(Protocol):
     """Words in, trees out."""
 
     @property
@@ -55,7 +55,7 @@ class SentenceError(InputError):
         self.number = number
 
 
-def load_parser(name: str = DEFAULT, threads: int = 1) -> Parser:
+def load_parser(name: str = DEFAULT, threads: int = 1) -> ParserBackend:
     """The parser of that name; this file's head lists the names.
 
     `threads` is how many a graph runs on; torch has a setting of its own.

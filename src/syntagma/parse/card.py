@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 
-from syntagma.parse.config import to_dict
-from syntagma.parse.score import Score
-from syntagma.parse.settings import TrainConfig, Trees
-from syntagma.parse.shape import ModelConfig
+from syntagma.parse.score import BracketScore
+from syntagma.parse.settings import ParserTrainConfig, Trees
+from syntagma.parse.shape import ParserConfig
 
 _CARD = """# {name}
 
@@ -36,7 +35,9 @@ is done with this model.
 """
 
 
-def model_card(model: ModelConfig, config: TrainConfig, data: Trees, score: Score, pruned: Score) -> str:
+def model_card(
+    model: ParserConfig, config: ParserTrainConfig, data: Trees, score: BracketScore, pruned: BracketScore
+) -> str:
     """A model card in Markdown."""
     ours, theirs = score.figures(), pruned.figures()
     rows = "\n".join(f"| {name.replace('_', ' ')} | {ours[name]:.2f} | {theirs[name]:.2f} |" for name in list(ours)[1:])
@@ -51,5 +52,5 @@ def model_card(model: ModelConfig, config: TrainConfig, data: Trees, score: Scor
         silver=len(data.silver),
         dev=len(data.dev),
         rows=rows,
-        settings=json.dumps(to_dict(config), indent=1),
+        settings=json.dumps(config.to_dict(), indent=1),
     )

@@ -41,7 +41,7 @@ class Token:
 
 
 @dataclass(frozen=True, slots=True)
-class Sentence:
+class DependencyTree:
     """A dependency tree, and the number of the line where it begins."""
 
     tokens: tuple[Token, ...]
@@ -60,7 +60,7 @@ class _Row:
     columns: tuple[str, ...]
 
 
-def read_sentences(lines: Iterable[str | InputError]) -> Iterator[Sentence | InputError]:
+def read_sentences(lines: Iterable[str | InputError]) -> Iterator[DependencyTree | InputError]:
     """The sentences of a file's lines in order; one that is wrong is an error that says its line."""
     rows: list[_Row] = []
     wrong: InputError | None = None
@@ -78,13 +78,13 @@ def read_sentences(lines: Iterable[str | InputError]) -> Iterator[Sentence | Inp
         yield wrong or _sentence(rows)
 
 
-def _sentence(rows: list[_Row]) -> Sentence | InputError:
+def _sentence(rows: list[_Row]) -> DependencyTree | InputError:
     try:
         tokens, spans = _read_rows(rows)
         if not tokens:
             raise _error("the sentence has no words", rows[0].line)
         _check_tree(tokens, rows)
-        return Sentence(tuple(_split_spaces(_join_spans(tokens, spans))), rows[0].line)
+        return DependencyTree(tuple(_split_spaces(_join_spans(tokens, spans))), rows[0].line)
     except InputError as error:
         return error
 

@@ -12,7 +12,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from syntagma.errors import ConfigError, InputError, Place
-from syntagma.files import scan_lines, source_name, write_whole
+from syntagma.files import atomic_write, scan_lines, source_name
 from syntagma.parse.conllu import read_sentences
 from syntagma.parse.dependencies import Style, to_tree
 from syntagma.parse.settings import Trees
@@ -44,7 +44,7 @@ def convert_files(
     """
     if rejects is not None and not skip:
         raise ConfigError("--rejects is given but the first bad sentence stops the run", remedy="add --bad skip")
-    with nullcontext() if rejects is None else write_whole(rejects) as stream:
+    with nullcontext() if rejects is None else atomic_write(rejects) as stream:
         for path in paths:
             for tree in convert(path, style):
                 if isinstance(tree, Tree):

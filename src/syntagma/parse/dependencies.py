@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from syntagma.parse.conllu import Sentence, Token
+from syntagma.parse.conllu import DependencyTree, Token
 from syntagma.tree import ROOT, Tree
 from syntagma.tree.node import CLOSE, escape
 
@@ -164,7 +164,7 @@ def _bare(part: _Part) -> _Part:
     return _Part(part.walk[1:-1]) if part.label == "NP" else part
 
 
-def to_tree(sentence: Sentence, style: Style = Style.penn) -> Tree:
+def to_tree(sentence: DependencyTree, style: Style = Style.penn) -> Tree:
     """The constituency tree of a dependency tree, with parts of speech and the root `TOP`.
 
     >>> from syntagma.parse.conllu import read_sentences

@@ -1,7 +1,7 @@
 """A BERT encoder in plain torch, and loading the weights of a pretrained one.
 
 It is here so that a parser starts without importing a model zoo: embeddings, layers of self-attention and feed-forward
-with the norm after each, GELU.  `EncoderLayer` also serves as the word layer on top.
+with the norm after each, GELU.  `BertLayer` also serves as the word layer on top.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from syntagma.errors import ConfigError, Place
 from syntagma.parse.shape import EncoderConfig
 
 
-class EncoderLayer(nn.Module):
+class BertLayer(nn.Module):
     """Self-attention and a feed-forward block, the norm after each."""
 
     def __init__(self, width: int, heads: int, feed_forward: int, epsilon: float, dropout: float) -> None:
@@ -42,7 +42,7 @@ class EncoderLayer(nn.Module):
         return self.forward_norm(x + self.dropout(inner))  # type: ignore[no-any-return]
 
 
-class Encoder(nn.Module):
+class BertEncoder(nn.Module):
     """Pieces to one vector each, from every layer."""
 
     def __init__(self, config: EncoderConfig, dropout: float = 0.0) -> None:
@@ -54,7 +54,7 @@ class Encoder(nn.Module):
         self.norm = nn.LayerNorm(config.width, eps=config.epsilon)
         self.dropout = nn.Dropout(dropout)
         self.layers = nn.ModuleList(
-            EncoderLayer(config.width, config.heads, config.feed_forward, config.epsilon, dropout)
+            BertLayer(config.width, config.heads, config.feed_forward, config.epsilon, dropout)
             for _ in range(config.layers)
         )
 
@@ -85,7 +85,7 @@ def _table(rows: int, width: int) -> nn.Embedding:
     return nn.Embedding(rows, width, _weight=torch.zeros(rows, width))
 
 
-def load_bert(folder: str | Path, dropout: float = 0.0) -> Encoder:
+def load_bert(folder: str | Path, dropout: float = 0.0) -> BertEncoder:
     """The encoder of a folder with BERT's `config.json` and `model.safetensors`; an error lists what it lacks."""
     from safetensors.torch import load_file
 
@@ -106,7 +106,7 @@ def load_bert(folder: str | Path, dropout: float = 0.0) -> Encoder:
         epsilon=raw["layer_norm_eps"],
     )
     given = {name.removeprefix("bert."): tensor.float() for name, tensor in given.items()}
-    encoder = Encoder(config, dropout)
+    encoder = BertEncoder(config, dropout)
     wanted = _bert_names(config.layers)
     missing = sorted({name for names in wanted.values() for name in names} - set(given))
     if missing:
@@ -120,7 +120,7 @@ def load_bert(folder: str | Path, dropout: float = 0.0) -> Encoder:
 
 
 def _bert_names(layers: int) -> dict[str, list[str]]:
-    """For each weight of `Encoder`, the weights of BERT that make it, one below the other."""
+    """For each weight of `BertEncoder`, the weights of BERT that make it, one below the other."""
     names = {
         "pieces.weight": ["embeddings.word_embeddings.weight"],
         "positions.weight": ["embeddings.position_embeddings.weight"],

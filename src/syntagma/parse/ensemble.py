@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from syntagma.errors import ConfigError
 from syntagma.parse.base import neural_folders
-from syntagma.parse.network import Batch, ParserNetwork
+from syntagma.parse.network import ParserBatch, ParserNetwork
 from syntagma.parse.trainable import TrainableParser
 
 
@@ -26,7 +26,7 @@ class Ensemble(nn.Module):
         super().__init__()
         self.networks = nn.ModuleList(networks)
 
-    def forward(self, batch: Batch) -> tuple[Tensor, Tensor]:
+    def forward(self, batch: ParserBatch) -> tuple[Tensor, Tensor]:
         """As `ParserNetwork` gives them."""
         spans, tags = zip(*(network(batch) for network in self.networks), strict=True)
         return torch.stack(spans).mean(0), torch.stack([some.log_softmax(2) for some in tags]).mean(0)

@@ -12,9 +12,9 @@ from syntagma.tree import Tree
 
 
 class Parser:
-    """A parser of raw text: `Parser.from_pretrained()("I nod.")`.  It is itself a `base.Parser`."""
+    """A parser of raw text: `Parser.from_pretrained()("I nod.")`.  It is itself a `base.ParserBackend`."""
 
-    def __init__(self, backend: base.Parser) -> None:
+    def __init__(self, backend: base.ParserBackend) -> None:
         self.backend = backend
 
     @classmethod

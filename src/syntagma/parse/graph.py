@@ -8,10 +8,10 @@ from __future__ import annotations
 from syntagma.network.graphs.builder import Graph
 from syntagma.network.graphs.layers import Layers
 from syntagma.network.weightfile import WeightFile
-from syntagma.parse.shape import ModelConfig
+from syntagma.parse.shape import ParserConfig
 
 
-def parser_graph(config: ModelConfig, weights: WeightFile) -> bytes:
+def parser_graph(config: ParserConfig, weights: WeightFile) -> bytes:
     """The graph: what `_ParserGraph.build` says."""
     return _ParserGraph(config, weights).build()
 
@@ -19,7 +19,7 @@ def parser_graph(config: ModelConfig, weights: WeightFile) -> bytes:
 class _ParserGraph:
     """Writes the parser's graph."""
 
-    def __init__(self, config: ModelConfig, weights: WeightFile) -> None:
+    def __init__(self, config: ParserConfig, weights: WeightFile) -> None:
         self.graph = Graph("parser", weights)
         self.shape, self.head = config.encoder, config.network
         self.net = Layers(self.graph, config.encoder.width, config.encoder.heads)

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
 
-from syntagma.config import read_mapping
 from syntagma.hub import NotFound, find_folder
 from syntagma.parse.base import DEFAULT
+from syntagma.settings import read_mapping
 from syntagma.text.language import guess_language
 
 SAMPLE = 200

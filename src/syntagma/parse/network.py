@@ -16,13 +16,13 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from syntagma.parse.chart import span_index
-from syntagma.parse.encoder import Encoder, EncoderLayer
-from syntagma.parse.pieces import Encoded, pad
+from syntagma.parse.encoder import BertEncoder, BertLayer
+from syntagma.parse.pieces import EncodedSentence, pad
 from syntagma.parse.shape import EncoderConfig, NetworkConfig
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class ParserBatch:
     """Sentences as tensors.
 
     `pieces`, `shapes` (batch, pieces); `mask` of that shape, or None where nothing is padded; `first`, `last`
@@ -38,13 +38,13 @@ class Batch:
     silver: Tensor | None = None
 
 
-def collate(sentences: list[Encoded], filler: int, silver: list[int] | None = None) -> Batch:
+def collate(sentences: list[EncodedSentence], filler: int, silver: list[int] | None = None) -> ParserBatch:
     """The sentences as one batch; `filler` is the id of a padding piece."""
     longest = max(len(one.pieces) for one in sentences)
     mask = None
     if any(len(one.pieces) < longest for one in sentences):
         mask = torch.from_numpy(pad([[1] * len(one.pieces) for one in sentences], 0)).bool()
-    return Batch(
+    return ParserBatch(
         pieces=torch.from_numpy(pad([one.pieces for one in sentences], filler)),
         shapes=torch.from_numpy(pad([one.shapes for one in sentences], 0)),
         mask=mask,
@@ -64,13 +64,13 @@ class ParserNetwork(nn.Module):
         super().__init__()
         width = encoder.width
         self.config = config
-        self.encoder = Encoder(encoder, dropout)
+        self.encoder = BertEncoder(encoder, dropout)
         self.silver = nn.Parameter(torch.zeros(width))
         self.mixture = nn.Parameter(torch.zeros(encoder.layers + 1))
         self.word = nn.Linear(2 * width, width)
         self.word_norm = nn.LayerNorm(width)
         self.word_layers = nn.ModuleList(
-            EncoderLayer(width, config.word_heads, config.word_feed_forward, 1e-6, head_dropout)
+            BertLayer(width, config.word_heads, config.word_feed_forward, 1e-6, head_dropout)
             for _ in range(config.word_layers)
         )
         self.tags = nn.Sequential(
@@ -85,7 +85,7 @@ class ParserNetwork(nn.Module):
             self.span_start.weight.copy_(-self.span_end.weight)
             self.mixture[-1] = 2.0
 
-    def forward(self, batch: Batch) -> tuple[Tensor, Tensor]:
+    def forward(self, batch: ParserBatch) -> tuple[Tensor, Tensor]:
         """Label scores (batch, spans, labels), the spans as in `chart.span_index`; tag scores (batch, words, tags)."""
         words = self._words(batch)
         tags = self.tags(words[:, 1:-1])
@@ -97,7 +97,7 @@ class ParserNetwork(nn.Module):
         hidden = F.relu(self.span_norm(hidden), inplace=True)
         return F.pad(self.labels(hidden), (1, 0)), tags
 
-    def _words(self, batch: Batch) -> Tensor:
+    def _words(self, batch: ParserBatch) -> Tensor:
         """One vector for each word and the two marks around the sentence, (batch, words + 2, width)."""
         extra = None if batch.silver is None else batch.silver[:, None, None] * self.silver
         outputs = self.encoder(batch.pieces, batch.mask, batch.shapes, extra)

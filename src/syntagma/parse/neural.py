@@ -17,9 +17,8 @@ import numpy.typing as npt
 from syntagma.errors import ConfigError, MissingExtra, Place
 from syntagma.parse import chart
 from syntagma.parse.base import SentenceError
-from syntagma.parse.config import read_config
-from syntagma.parse.pieces import Encoded, Pieces
-from syntagma.parse.shape import ModelConfig
+from syntagma.parse.pieces import EncodedSentence, Pieces
+from syntagma.parse.shape import ParserConfig
 from syntagma.tree import ROOT, Tree
 from syntagma.tree.node import CLOSE, check_word, escape
 
@@ -39,13 +38,13 @@ class Scored(NamedTuple):
     tags: chart.Ids
 
 
-Scorer = Callable[[Sequence[Encoded]], Scored]
+Scorer = Callable[[Sequence[EncodedSentence]], Scored]
 
 
 class NeuralParser:
     """Parses words with what a network makes of them."""
 
-    def __init__(self, config: ModelConfig, scorer: Scorer, pieces: Pieces) -> None:
+    def __init__(self, config: ParserConfig, scorer: Scorer, pieces: Pieces) -> None:
         self.config = config
         self.scorer = scorer
         self.pieces = pieces
@@ -62,7 +61,7 @@ class NeuralParser:
         folder = Path(folder)
         if not folder.is_dir():
             raise ConfigError("there is no such model folder", Place(str(folder)), "check the name")
-        config = read_config(ModelConfig, folder / "config.json")
+        config = ParserConfig.load(folder / "config.json")
         if not config.graphs:
             return _load_with_torch(folder)
         from syntagma.parse.onnx import OnnxScorer
@@ -80,7 +79,7 @@ class NeuralParser:
                 trees[number] = tree
         return [tree for tree in trees if tree is not None]
 
-    def _encode(self, words: Sequence[str], number: int) -> Encoded:
+    def _encode(self, words: Sequence[str], number: int) -> EncodedSentence:
         if isinstance(words, str):
             raise TypeError("a sentence is a sequence of words; split the text first")
         if not words:
@@ -92,7 +91,7 @@ class NeuralParser:
             check_word(word)
         return self.pieces.encode(words, self.config.encoder.positions)
 
-    def _parse(self, batch: list[Encoded], sentences: list[Sequence[str]]) -> list[Tree]:
+    def _parse(self, batch: list[EncodedSentence], sentences: list[Sequence[str]]) -> list[Tree]:
         values, labels, tags = self.scorer(batch)
         lengths = [len(words) for words in sentences]
         size = max(lengths)

@@ -9,7 +9,7 @@ import numpy as np
 
 from syntagma.parse.chart import span_index
 from syntagma.parse.neural import Scored
-from syntagma.parse.pieces import Encoded, pad
+from syntagma.parse.pieces import EncodedSentence, pad
 from syntagma.runtime.session import Graphs
 
 
@@ -20,7 +20,7 @@ class OnnxScorer:
         self._graphs = Graphs(folder, checksums, threads, "parser export")
         self._filler = filler
 
-    def __call__(self, sentences: Sequence[Encoded]) -> Scored:
+    def __call__(self, sentences: Sequence[EncodedSentence]) -> Scored:
         """What the network makes of sentences."""
         pieces = pad([one.pieces for one in sentences], self._filler)
         words = np.array([len(one.first) for one in sentences])

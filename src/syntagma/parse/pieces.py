@@ -22,7 +22,7 @@ Ids = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Encoded:
+class EncodedSentence:
     """A sentence as the encoder reads it: piece ids with the two marks around them, and the words' places among them.
 
     `first` and `last` hold, for the opening mark, each word and the closing mark, the index of its first and last
@@ -85,7 +85,7 @@ class Pieces:
             self._known[word] = known
         return known
 
-    def encode(self, words: Sequence[str], limit: int) -> Encoded:
+    def encode(self, words: Sequence[str], limit: int) -> EncodedSentence:
         """A sentence in at most `limit` pieces: where it has more, every word keeps its first ones only."""
         split = [self.word(word) for word in words]
         most = PIECES_A_WORD
@@ -100,7 +100,7 @@ class Pieces:
             last.append(len(pieces) - 1)
         first.append(len(pieces))
         last.append(len(pieces))
-        return Encoded([*pieces, self.end], [*shapes, 0], first, last)
+        return EncodedSentence([*pieces, self.end], [*shapes, 0], first, last)
 
 
 def pad(rows: Sequence[Sequence[int]], filler: int) -> Ids:

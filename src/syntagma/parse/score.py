@@ -29,7 +29,7 @@ Bracket = tuple[int, int, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Score:
+class BracketScore:
     """Counts over sentences; scores add up."""
 
     sentences: int = 0
@@ -42,8 +42,8 @@ class Score:
     words: int = 0
     right_tags: int = 0
 
-    def __add__(self, other: Score) -> Score:
-        return Score(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
+    def __add__(self, other: BracketScore) -> BracketScore:
+        return BracketScore(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
 
     @property
     def precision(self) -> float:
@@ -89,9 +89,9 @@ class Score:
         }
 
 
-def score_trees(gold: Iterable[Tree], predicted: Iterable[Tree], labels: Collection[str] | None = None) -> Score:
+def score_trees(gold: Iterable[Tree], predicted: Iterable[Tree], labels: Collection[str] | None = None) -> BracketScore:
     """The score of parses against gold trees, in the same order; with `labels`, over constituents of these only."""
-    total = Score()
+    total = BracketScore()
     for number, (wanted, found) in enumerate(zip(gold, predicted, strict=True), 1):
         try:
             total += compare(wanted, found, labels)
@@ -100,7 +100,7 @@ def score_trees(gold: Iterable[Tree], predicted: Iterable[Tree], labels: Collect
     return total
 
 
-def compare(gold: Tree, predicted: Tree, labels: Collection[str] | None = None) -> Score:
+def compare(gold: Tree, predicted: Tree, labels: Collection[str] | None = None) -> BracketScore:
     """The score of one parse."""
     gold_tags, gold_spans = _unfold(gold)
     tags, spans = _unfold(predicted)
@@ -115,7 +115,7 @@ def compare(gold: Tree, predicted: Tree, labels: Collection[str] | None = None) 
     found = Counter(_brackets(spans, places, labels))
     matched = (wanted & found).total()
     crossing = _crossing(wanted, found)
-    return Score(
+    return BracketScore(
         sentences=1,
         matched=matched,
         gold=wanted.total(),

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from syntagma.settings import Settings
 
-@dataclass(frozen=True, slots=True)
-class EncoderConfig:
+
+@dataclass(frozen=True)
+class EncoderConfig(Settings):
     """The shape of an encoder."""
 
     vocabulary: int = 30522
@@ -16,11 +18,12 @@ class EncoderConfig:
     feed_forward: int = 1536
     positions: int = 512
     epsilon: float = 1e-12
-    shapes: int = 4  # kinds of capitalisation that are added to the embedding, see `pieces.shape_of`
+    shapes: int = 4
+    """Kinds of capitalisation that are added to the embedding, see `pieces.shape_of`."""
 
 
-@dataclass(frozen=True, slots=True)
-class NetworkConfig:
+@dataclass(frozen=True)
+class NetworkConfig(Settings):
     """The shape of the network above its encoder."""
 
     labels: int
@@ -31,18 +34,23 @@ class NetworkConfig:
     word_feed_forward: int = 1024
 
 
-@dataclass(frozen=True, slots=True)
-class ModelConfig:
+@dataclass(frozen=True)
+class ParserConfig(Settings):
     """What `config.json` holds."""
 
     name: str
     version: str
     encoder: EncoderConfig
     network: NetworkConfig
-    labels: tuple[str, ...]  # chains such as S+VP, the null label first
+    labels: tuple[str, ...]
+    """Chains such as S+VP, the null label first."""
     tags: tuple[str, ...]
-    open_root: bool = False  # whether the root may have several children
-    longest: int = 400  # words in a sentence
+    open_root: bool = False
+    """Whether the root may have several children."""
+    longest: int = 400
+    """Words in a sentence."""
     kind: str = "span-chart"
-    language: str = ""  # the code of the language that it parses, such as en; empty where nobody said
-    graphs: dict[str, str] = field(default_factory=dict)  # the checksum of each graph by its name
+    language: str = ""
+    """The code of the language that it parses, such as en; empty where nobody said."""
+    graphs: dict[str, str] = field(default_factory=dict)
+    """The checksum of each graph by its name."""

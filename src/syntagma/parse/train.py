@@ -1,21 +1,17 @@
 """Training the neural parser from folders of trees.
 
-A run lives in its output folder: `train.json` (the settings), `log.jsonl` (a JSON object a line),
-`checkpoint.safetensors` (what is needed to go on after a kill), and `model`, the model folder, written whenever the
-dev figure is the best so far.  Every random choice is a function of the seed, the epoch and the step, so a resumed run
-of so many epochs makes the same weights as one that was never stopped.  A run of so many minutes lets the clock drive
-the learning rate instead.
+A run lives in its output folder (see `syntagma.runs.folder`), with the model folder `model` in it, which is written
+whenever the dev figure is the best so far.  Every random choice is a function of the seed, the epoch and the step, so
+a resumed run of so many epochs makes the same weights as one that was never stopped.  A run of so many minutes lets the
+clock drive the learning rate instead.
 """
 
 from __future__ import annotations
 
-import json
-import math
 import random
-import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,34 +19,45 @@ import torch
 from torch import Tensor
 
 from syntagma.errors import ConfigError, Place
-from syntagma.files import write_whole
+from syntagma.files import atomic_write, locked
 from syntagma.hub import find_folder
 from syntagma.parse import weights
 from syntagma.parse.base import is_neural
 from syntagma.parse.card import model_card
 from syntagma.parse.chart import span_number
-from syntagma.parse.config import read_config, to_dict
 from syntagma.parse.encoder import load_bert
 from syntagma.parse.ensemble import load_trainable
 from syntagma.parse.loss import IGNORED, margin_loss, span_loss, tag_loss, teacher_loss
-from syntagma.parse.network import Batch, ParserNetwork, collate
+from syntagma.parse.network import ParserBatch, ParserNetwork, collate
 from syntagma.parse.neural import batches_by_length
 from syntagma.parse.pieces import Pieces
 from syntagma.parse.score import score_trees
-from syntagma.parse.settings import TrainConfig, Trees, encoder_folder
-from syntagma.parse.shape import EncoderConfig, ModelConfig, NetworkConfig
-from syntagma.parse.state import load_state, save_state
+from syntagma.parse.settings import ParserTrainConfig, Trees, encoder_folder
+from syntagma.parse.shape import EncoderConfig, NetworkConfig, ParserConfig
 from syntagma.parse.trainable import TrainableParser
-from syntagma.parse.treebank import Example, backoff, inventory
+from syntagma.parse.treebank import TreebankExample, backoff, inventory
 from syntagma.parse.variants import Constituents, vary
+from syntagma.runs.checkpoint import (
+    Checkpoint,
+    load_checkpoint,
+    optimizer_tensors,
+    restore_optimizer,
+    save_checkpoint,
+)
+from syntagma.runs.folder import CHECKPOINTS, RunResult, claim
+from syntagma.runs.log import Display, Log
+from syntagma.runs.schedule import decay
+from syntagma.runs.signals import Signals
 from syntagma.tree import KEPT_LABELS
 
 LOG_EVERY = 50
 """Steps."""
+_AVERAGE = "average/"
+"""Before the names of averaged weights in a checkpoint."""
 
 
 @dataclass(slots=True)
-class Progress:
+class ParserRunState:
     """Where a run is: all that is not a tensor."""
 
     step: int = 0
@@ -59,17 +66,18 @@ class Progress:
     batches: int = 1  # that this epoch has
     share: float = 1.0  # of the silver trees in this epoch
     seconds: float = 0.0
-    best: dict[str, float | int] = field(default_factory=dict)  # the best figures on the dev trees
+    best: dict[str, float] = field(default_factory=dict)  # the best figures on the dev trees
 
 
-class Trainer:
+class ParserTrainer:
     """One run."""
 
-    def __init__(self, config: TrainConfig, data: Trees, out: str | Path) -> None:
+    def __init__(self, config: ParserTrainConfig, data: Trees, out: str | Path, quiet: bool = False) -> None:
         self.config = config
         self.data = data
         self.out = Path(out)
         self.model_folder = self.out / "model"
+        self.display = Display(quiet)
         torch.set_num_threads(config.threads)
         torch.manual_seed(config.seed)
         folder = encoder_folder(config.encoder)
@@ -79,7 +87,7 @@ class Trainer:
         teacher = _load_teacher(config.teacher) if config.teacher else None
         self.model_config = self._model_config(pretrained.config)
         if start is not None:
-            self._name_labels_as(read_config(ModelConfig, start / "config.json"), str(start), "--init")
+            self._name_labels_as(ParserConfig.load(start / "config.json"), str(start), "--init")
         if teacher is not None:
             self._name_labels_as(teacher.config, config.teacher, "--teacher")
         self.network = ParserNetwork(
@@ -96,17 +104,17 @@ class Trainer:
         self.learnt = {name: weight for name, weight in self.network.named_parameters() if weight.requires_grad}
         self.optimizer = torch.optim.AdamW(self._groups(), weight_decay=config.weight_decay, betas=(0.9, 0.98))
         self.average = {name: weight.detach().clone() for name, weight in self.learnt.items()}
-        self.progress = Progress(share=config.silver_from)
+        self.progress = ParserRunState(share=config.silver_from)
         self.others = Constituents.of(data.gold) if config.variants.swapped else None
 
-    def _model_config(self, encoder: EncoderConfig) -> ModelConfig:
+    def _model_config(self, encoder: EncoderConfig) -> ParserConfig:
         examples = [*self.data.gold, *self.data.silver]
         labels, tags = inventory(examples)
         open_root = any((0, len(one.words)) not in one.spans for one in examples)
         network = NetworkConfig(
             labels=len(labels), tags=len(tags), span_width=self.config.span_width, word_layers=self.config.word_layers
         )
-        return ModelConfig(
+        return ParserConfig(
             self.config.name,
             self.config.version,
             encoder,
@@ -117,7 +125,7 @@ class Trainer:
             language=self.config.language,
         )
 
-    def _name_labels_as(self, theirs: ModelConfig, where: str, option: str) -> None:
+    def _name_labels_as(self, theirs: ParserConfig, where: str, option: str) -> None:
         """Number labels and tags as that parser does, which must know all that the trees have."""
         ours = self.model_config
         unknown = sorted({*ours.labels, *ours.tags} - {*theirs.labels, *theirs.tags})
@@ -147,9 +155,19 @@ class Trainer:
 
     # -- the loop
 
-    def run(self) -> dict[str, float | int]:
-        """Train to the end, from the checkpoint if there is one; the best figures on the dev trees."""
-        self._resume()
+    def run(self) -> RunResult:
+        """Train to the end or a signal, from the checkpoint if there is one; the best figures on the dev trees."""
+        with locked(self.out):
+            claim(self.out, self.config)
+            self._resume()
+            with self.display, Signals(self.display.quiet) as signals:
+                self._train(signals)
+                if signals.received is None:
+                    self._score()
+                self._save()
+            return RunResult(self.progress.step, self.progress.seconds, self.progress.best, signals.received)
+
+    def _train(self, signals: Signals) -> None:
         saved = logged = clock = time.monotonic()
         words, losses = 0, torch.zeros(3)
         while self._done() < 1.0:
@@ -162,19 +180,15 @@ class Trainer:
                 if self.progress.step % LOG_EVERY == 0:
                     self._log_losses(losses / words, words / (now - logged))
                     words, losses, logged = 0, torch.zeros(3), now
-                if self._done() >= 1.0:
-                    break
+                if signals.received is not None or self._done() >= 1.0:
+                    return
                 if self.progress.step % self.config.score_every == 0:
                     self._score()
                     logged = clock = time.monotonic()
                 if now - saved > 60 * self.config.save_every:
                     self._save()
                     saved = clock = time.monotonic()
-            else:
-                self._next_epoch()
-        self._score()
-        self._save()
-        return self.progress.best
+            self._next_epoch()
 
     def _done(self) -> float:
         """How much of the run is over, 0 to 1."""
@@ -188,7 +202,7 @@ class Trainer:
         done = min(self._done(), 1.0)
         self.progress.share = self.config.silver_from + (self.config.silver_to - self.config.silver_from) * done
 
-    def _epoch(self) -> Iterator[tuple[Batch, Tensor, Tensor]]:
+    def _epoch(self) -> Iterator[tuple[ParserBatch, Tensor, Tensor]]:
         """The batches of the epoch that are still to come: a function of the seed, the epoch and the silver share."""
         chance = random.Random(f"{self.config.seed}/{self.progress.epoch}")
         silver = chance.sample(self.data.silver, round(self.progress.share * len(self.data.silver)))
@@ -209,7 +223,7 @@ class Trainer:
             self.progress.batch += 1
             yield batch, *self._targets(examples, max(batch.lengths))
 
-    def _targets(self, examples: list[Example], size: int) -> tuple[Tensor, Tensor]:
+    def _targets(self, examples: list[TreebankExample], size: int) -> tuple[Tensor, Tensor]:
         """Label ids (batch, spans) and tag ids (batch, words), `IGNORED` at padding."""
         spans = torch.full((len(examples), size * (size + 1) // 2), IGNORED)
         tags = torch.full((len(examples), size), IGNORED)
@@ -222,7 +236,7 @@ class Trainer:
             tags[row, : len(one.words)] = torch.tensor([self.tag_ids.get(tag, IGNORED) for tag in one.tags])
         return spans, tags
 
-    def _step(self, batch: Batch, gold: Tensor, tags: Tensor) -> Tensor:
+    def _step(self, batch: ParserBatch, gold: Tensor, tags: Tensor) -> Tensor:
         """One update; the margin, span and tag losses summed over the batch."""
         config = self.config
         torch.manual_seed(config.seed * 1_000_003 + self.progress.step)  # dropout
@@ -248,13 +262,14 @@ class Trainer:
         self.progress.step += 1
         decay = min(config.average, (1 + self.progress.step) / (10 + self.progress.step))
         with torch.no_grad():
-            torch._foreach_lerp_(list(self.average.values()), list(self.learnt.values()), 1 - decay)
+            for name, weight in self.learnt.items():
+                self.average[name].lerp_(weight, 1 - decay)
         return torch.stack([margin.detach(), spans.detach(), tagging.detach()])
 
     def _rate_factor(self, done: float) -> float:
         if done < self.config.warmup:
             return max(done, 1e-4) / self.config.warmup
-        return 0.5 * (1 + math.cos(math.pi * (done - self.config.warmup) / (1 - self.config.warmup)))
+        return decay("cosine", (done - self.config.warmup) / (1 - self.config.warmup))
 
     # -- scoring, saving, logging
 
@@ -269,42 +284,48 @@ class Trainer:
         guesses = parser.parse([tree.words() for tree in self.data.dev])
         score = score_trees(self.data.dev, guesses)
         pruned = score_trees(self.data.dev, guesses, KEPT_LABELS)
-        self._log({"event": "score", "dev": score.figures(), "pruned": pruned.figures()})
+        self._log("score", dev=score.figures(), pruned=pruned.figures())
+        self.display.say(f"dev after step {self.progress.step:,}: f1 {score.f1:.2f}, pruned {pruned.f1:.2f}")
         if score.f1 > self.progress.best.get("f1", -1.0):
             self.progress.best = score.figures()
             parser.save(self.model_folder, self.config.precision)
-            with write_whole(self.model_folder / "README.md") as stream:
+            with atomic_write(self.model_folder / "README.md") as stream:
                 stream.write(model_card(self.model_config, self.config, self.data, score, pruned))
 
     def _save(self) -> None:
-        save_state(
-            self.out / "checkpoint.safetensors", self.learnt, self.average, self.optimizer, to_dict(self.progress)
-        )
+        weights = {**self.learnt, **{_AVERAGE + name: weight for name, weight in self.average.items()}}
+        tensors = optimizer_tensors(self.optimizer, self.learnt)
+        save_checkpoint(self.out / CHECKPOINTS, self.progress.step, Checkpoint(weights, tensors, asdict(self.progress)))
 
     def _resume(self) -> None:
-        settings = self.out / "train.json"
-        if settings.exists() and read_config(TrainConfig, settings) != self.config:
-            what = "a run with other settings is here"
-            raise ConfigError(what, Place(str(self.out)), "give another folder, or the settings in its train.json")
-        with write_whole(settings) as stream:
-            json.dump(to_dict(self.config), stream, indent=1)
-        path = self.out / "checkpoint.safetensors"
-        if path.exists():
-            self.progress = Progress(**load_state(path, self.learnt, self.average, self.optimizer))
+        """Take up the newest whole checkpoint, if there is one."""
+        if (self.out / "checkpoint.safetensors").exists():
+            what = "this run was begun by an earlier version, whose checkpoints cannot be taken up"
+            raise ConfigError(what, Place(str(self.out)), "give another --out, with --init and its model to go on from")
+        checkpoint = load_checkpoint(self.out / CHECKPOINTS)
+        if checkpoint is not None:
+            self.progress = ParserRunState(**checkpoint.state)
+            restore_optimizer(self.optimizer, self.learnt, checkpoint.optimizer)
+            with torch.no_grad():
+                for name, weight in self.learnt.items():
+                    weight.copy_(checkpoint.weights[name])
+                    self.average[name].copy_(checkpoint.weights[_AVERAGE + name])
+            self.display.say(f"going on after step {self.progress.step:,}")
+        self.log = Log(self.out, self.progress.step if checkpoint is not None else -1)
         sizes = {"gold": len(self.data.gold), "silver": len(self.data.silver), "dev": len(self.data.dev)}
-        self._log({"event": "resume" if path.exists() else "start", **sizes, "labels": len(self.label_ids)})
+        self._log("resume" if checkpoint is not None else "start", **sizes, labels=len(self.label_ids))
 
     def _log_losses(self, losses: Tensor, speed: float) -> None:
         margin, spans, tags = (round(float(loss), 4) for loss in losses)
-        self._log({"event": "step", "margin": margin, "span": spans, "tag": tags, "words_a_second": round(speed)})
+        self._log("step", margin=margin, span=spans, tag=tags, words_a_second=round(speed))
+        done = self._done()
+        left = self.progress.seconds * (1 - done) / max(done, 1e-9)
+        self.display.show(self.progress.step, None, f"span loss {spans:.3f}, {speed:,.0f} words/s", left)
 
-    def _log(self, event: dict[str, Any]) -> None:
+    def _log(self, event: str, **values: Any) -> None:
         progress = self.progress
-        where = {"step": progress.step, "epoch": progress.epoch, "minutes": round(progress.seconds / 60, 2)}
-        line = json.dumps({**event, **where, "done": round(self._done(), 4)})
-        with open(self.out / "log.jsonl", "a", encoding="utf-8") as stream:
-            stream.write(line + "\n")
-        print(line, file=sys.stderr, flush=True)
+        where = {"epoch": progress.epoch, "minutes": round(progress.seconds / 60, 2), "done": round(self._done(), 4)}
+        self.log.write(event, progress.step, **values, **where)
 
 
 def _load_teacher(name: str) -> TrainableParser:

@@ -13,20 +13,19 @@ import torch
 from torch import nn
 
 from syntagma.errors import ConfigError, Place
-from syntagma.files import write_whole
+from syntagma.files import atomic_write
 from syntagma.network.weightfile import WeightFile, stored_precision
 from syntagma.parse import weights
-from syntagma.parse.config import read_config, to_dict
 from syntagma.parse.network import ParserNetwork, collate
 from syntagma.parse.neural import NeuralParser, Scored
-from syntagma.parse.pieces import Encoded, Pieces
-from syntagma.parse.shape import ModelConfig
+from syntagma.parse.pieces import EncodedSentence, Pieces
+from syntagma.parse.shape import ParserConfig
 
 
 class TrainableParser(NeuralParser):
     """Parses words with a `ParserNetwork`, or with what gives scores of the same shapes."""
 
-    def __init__(self, config: ModelConfig, network: nn.Module, pieces: Pieces) -> None:
+    def __init__(self, config: ParserConfig, network: nn.Module, pieces: Pieces) -> None:
         super().__init__(config, self._score, pieces)
         self.network = network.eval()
 
@@ -36,13 +35,13 @@ class TrainableParser(NeuralParser):
         folder = Path(folder)
         if not folder.is_dir():
             raise ConfigError("there is no such model folder", Place(str(folder)), "check the name")
-        config = read_config(ModelConfig, folder / "config.json")
+        config = ParserConfig.load(folder / "config.json")
         network = ParserNetwork(config.encoder, config.network)
         weights.load(network, folder / "model.safetensors")
         return cls(config, network, Pieces.load(folder / "tokenizer.json"))
 
     @torch.inference_mode()
-    def _score(self, sentences: Sequence[Encoded]) -> Scored:
+    def _score(self, sentences: Sequence[EncodedSentence]) -> Scored:
         scores, tags = self.network(collate(list(sentences), self.pieces.pad))
         values, labels = scores[:, :, 1:].max(dim=2)
         return Scored(values.numpy(), labels.numpy() + 1, tags.argmax(dim=2).numpy())
@@ -58,15 +57,15 @@ class TrainableParser(NeuralParser):
             shutil.copyfile(stored, folder / "model.safetensors")
         else:
             weights.save(self.network, folder / "model.safetensors", precision)
-        with write_whole(folder / "tokenizer.json") as stream:
+        with atomic_write(folder / "tokenizer.json") as stream:
             stream.write(self.pieces.tokenizer.to_str())
         config = replace(self.config, graphs=write_graph(folder, self.config))
-        with write_whole(folder / "config.json") as stream:
-            json.dump(to_dict(config), stream, indent=1, ensure_ascii=False)
+        with atomic_write(folder / "config.json") as stream:
+            json.dump(config.to_dict(), stream, indent=1, ensure_ascii=False)
             stream.write("\n")
 
 
-def write_graph(folder: Path, config: ModelConfig) -> dict[str, str]:
+def write_graph(folder: Path, config: ParserConfig) -> dict[str, str]:
     """Write the graph of the parser whose weights are in a folder; its checksum by its name.
 
     Without the package `onnx` there is none, and torch runs the parser.
@@ -76,6 +75,6 @@ def write_graph(folder: Path, config: ModelConfig) -> dict[str, str]:
     except ImportError:
         return {}
     data = parser_graph(config, WeightFile.open(folder / "model.safetensors"))
-    with write_whole(folder / "parser.onnx", "wb") as stream:
+    with atomic_write(folder / "parser.onnx", "wb") as stream:
         stream.write(data)
     return {"parser": hashlib.sha256(data).hexdigest()}

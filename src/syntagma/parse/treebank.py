@@ -39,7 +39,7 @@ _TAGS |= {"PRT": "RP", "NP": "NN", "NFP": ":"}
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
+class TreebankExample:
     """A sentence with what the network learns from it: words, their tags, and the label of every constituent's span.
 
     The label of a span is its chain of single constituents, `S+VP`.
@@ -63,7 +63,7 @@ def clean(tree: Tree) -> Tree:
     return Tree.from_walk(cleaned)
 
 
-def example(tree: Tree, silver: bool = False) -> Example:
+def example(tree: Tree, silver: bool = False) -> TreebankExample:
     """What is to be learnt from a tree with parts of speech.
 
     >>> example(Tree.read("(TOP (S (VP (VB Go))))")).spans
@@ -88,12 +88,12 @@ def example(tree: Tree, silver: bool = False) -> Example:
         else:
             labels.append(item[1:])
             opened.append(len(words))
-    return Example(tuple(words), tuple(tags), spans, silver)
+    return TreebankExample(tuple(words), tuple(tags), spans, silver)
 
 
-def read_examples(path: str | Path, silver: bool = False) -> list[Example]:
+def read_examples(path: str | Path, silver: bool = False) -> list[TreebankExample]:
     """The examples of a file of trees, one a line or laid out; `SyntagmaError` where a tree lacks parts of speech."""
-    found: list[Example] = []
+    found: list[TreebankExample] = []
     try:
         for tree in read_trees(read_lines(path)):
             _check_tags(tree, path, len(found) + 1)
@@ -122,7 +122,7 @@ def find_file(folder: str | Path, part: str) -> Path | None:
     return None
 
 
-def inventory(examples: Iterable[Example], rare: int = RARE) -> tuple[list[str], list[str]]:
+def inventory(examples: Iterable[TreebankExample], rare: int = RARE) -> tuple[list[str], list[str]]:
     """All labels, the null label first, and all tags that occur at least `rare` times, the commonest first."""
     labels: Counter[str] = Counter()
     tags: Counter[str] = Counter()

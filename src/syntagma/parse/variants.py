@@ -11,13 +11,14 @@ import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from syntagma.parse.treebank import Example
+from syntagma.parse.treebank import TreebankExample
+from syntagma.settings import Settings
 
 PUNCTUATION = frozenset({",", ".", ":", "``", "''", "-LRB-", "-RRB-"})
 
 
-@dataclass(frozen=True, slots=True)
-class Variants:
+@dataclass(frozen=True)
+class Variants(Settings):
     """How often a sentence is shown in another guise; the shares are of all its showings."""
 
     lower: float = 0.15
@@ -25,20 +26,21 @@ class Variants:
     no_final: float = 0.10
     no_punctuation: float = 0.06
     joined: float = 0.04
-    swapped: float = 0.0  # a constituent gives way to another one of its label
+    swapped: float = 0.0
+    """A constituent gives way to another one of its label."""
 
 
 @dataclass(frozen=True, slots=True)
 class Constituents:
     """Constituents of other sentences, by label, to put in a sentence's place of that label."""
 
-    by_label: dict[str, list[tuple[Example, int, int]]]
+    by_label: dict[str, list[tuple[TreebankExample, int, int]]]
     """Each as its sentence, its start and its end."""
 
     @classmethod
-    def of(cls, examples: Iterable[Example], longest: int = 12) -> Constituents:
+    def of(cls, examples: Iterable[TreebankExample], longest: int = 12) -> Constituents:
         """Those of at most `longest` words, whole sentences left out."""
-        found: dict[str, list[tuple[Example, int, int]]] = {}
+        found: dict[str, list[tuple[TreebankExample, int, int]]] = {}
         for one in examples:
             for (start, end), label in one.spans.items():
                 if end - start <= min(longest, len(one.words) - 1):
@@ -46,7 +48,9 @@ class Constituents:
         return cls(found)
 
 
-def vary(one: Example, variants: Variants, chance: random.Random, others: Constituents | None = None) -> Example:
+def vary(
+    one: TreebankExample, variants: Variants, chance: random.Random, others: Constituents | None = None
+) -> TreebankExample:
     """The sentence as it is, or in another guise; never an empty one."""
     if others is not None and chance.random() < variants.swapped:
         one = swap(one, others, chance)
@@ -59,13 +63,13 @@ def vary(one: Example, variants: Variants, chance: random.Random, others: Consti
         one = join_clitics(one)
     draw = chance.random()
     if draw < variants.lower:
-        one = Example(tuple(word.lower() for word in one.words), one.tags, one.spans, one.silver)
+        one = TreebankExample(tuple(word.lower() for word in one.words), one.tags, one.spans, one.silver)
     elif draw < variants.lower + variants.upper:
-        one = Example(tuple(word.upper() for word in one.words), one.tags, one.spans, one.silver)
+        one = TreebankExample(tuple(word.upper() for word in one.words), one.tags, one.spans, one.silver)
     return one
 
 
-def keep_words(one: Example, kept: Sequence[bool]) -> Example:
+def keep_words(one: TreebankExample, kept: Sequence[bool]) -> TreebankExample:
     """The sentence with only those words; constituents that come to cover the same words become one chain."""
     if all(kept) or not any(kept):
         return one
@@ -79,10 +83,10 @@ def keep_words(one: Example, kept: Sequence[bool]) -> Example:
             spans[span] = f"{spans[span]}+{label}" if span in spans else label
     words = tuple(word for word, keep in zip(one.words, kept, strict=True) if keep)
     tags = tuple(tag for tag, keep in zip(one.tags, kept, strict=True) if keep)
-    return Example(words, tags, spans, one.silver)
+    return TreebankExample(words, tags, spans, one.silver)
 
 
-def join_clitics(one: Example) -> Example:
+def join_clitics(one: TreebankExample) -> TreebankExample:
     """`ca n't` and `John 's` as one word each, as text cut at white space has them, tagged as their first half."""
     words = list(one.words)
     kept = [True] * len(words)
@@ -90,16 +94,16 @@ def join_clitics(one: Example) -> Example:
         if kept[at - 1] and (words[at].lower() == "n't" or one.tags[at] == "POS"):
             words[at - 1] += words[at]
             kept[at] = False
-    return keep_words(Example(tuple(words), one.tags, one.spans, one.silver), kept)
+    return keep_words(TreebankExample(tuple(words), one.tags, one.spans, one.silver), kept)
 
 
-def cut_out(one: Example, start: int, end: int) -> Example:
+def cut_out(one: TreebankExample, start: int, end: int) -> TreebankExample:
     """A stretch of the sentence with the constituents inside it."""
     inside = {(a - start, b - start): label for (a, b), label in one.spans.items() if start <= a and b <= end}
-    return Example(one.words[start:end], one.tags[start:end], inside, one.silver)
+    return TreebankExample(one.words[start:end], one.tags[start:end], inside, one.silver)
 
 
-def swap(one: Example, others: Constituents, chance: random.Random) -> Example:
+def swap(one: TreebankExample, others: Constituents, chance: random.Random) -> TreebankExample:
     """The sentence with one constituent, not the whole of it, exchanged for another one of its label."""
     places = [place for place, label in one.spans.items() if label in others.by_label and place != (0, len(one.words))]
     if not places:
@@ -112,4 +116,4 @@ def swap(one: Example, others: Constituents, chance: random.Random) -> Example:
         if not (start <= a and b <= end):
             spans[a + longer * (a >= end), b + longer * (b >= end)] = label
     words = one.words[:start] + new.words + one.words[end:]
-    return Example(words, one.tags[:start] + new.tags + one.tags[end:], spans, one.silver)
+    return TreebankExample(words, one.tags[:start] + new.tags + one.tags[end:], spans, one.silver)

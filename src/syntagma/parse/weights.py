@@ -10,14 +10,14 @@ from safetensors.torch import save as to_bytes
 from torch import nn
 
 from syntagma.errors import ConfigError, Place
-from syntagma.files import write_whole
+from syntagma.files import atomic_write
 from syntagma.network.packing import pack_weights, unpack_weights
 
 
 def save(network: nn.Module, path: Path, precision: str = "int8") -> None:
     """Write the weights."""
     stored = pack_weights(network.state_dict(), precision)
-    with write_whole(path, "wb") as stream:
+    with atomic_write(path, "wb") as stream:
         stream.write(to_bytes(stored, {"format": "pt"}))
 
 

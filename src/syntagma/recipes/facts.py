@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from syntagma.files import write_whole
+from syntagma.files import atomic_write
 from syntagma.hub import WEIGHTS
 from syntagma.network.folder import ModelFolder
 from syntagma.network.weightfile import WeightFile
 from syntagma.search import Generator
-from syntagma.search.parallel import Work
+from syntagma.search.parallel import SearchWork
 from syntagma.search.steered import Text
 from syntagma.tree import Tree
 
@@ -35,7 +35,7 @@ def parameters_of(model: Path) -> float:
     return sum(math.prod(entry.shape) for name, entry in entries.items() if not name.endswith("scale")) / 1e6
 
 
-def speed_of(work: Work, texts: Sequence[Text], stored: Path, mark: str) -> float:
+def speed_of(work: SearchWork, texts: Sequence[Text], stored: Path, mark: str) -> float:
     """Sentences a second of one process with one thread, start-up aside; what was measured before is kept."""
     if stored.exists():
         known = json.loads(stored.read_text(encoding="utf-8"))
@@ -51,7 +51,7 @@ def speed_of(work: Work, texts: Sequence[Text], stored: Path, mark: str) -> floa
         list(generator.stream(measured, options=options, nbest=work.nbest))
         seconds.append(time.perf_counter() - start)
     speed = len(measured) / min(seconds)
-    with write_whole(stored) as stream:
+    with atomic_write(stored) as stream:
         json.dump({"speed": speed, "sentences": len(measured), "seconds": seconds, "mark": mark}, stream)
     return speed
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from syntagma.errors import ConfigError, Place, SyntagmaError
-from syntagma.files import lines_begun, read_lines, write_whole
-from syntagma.search.parallel import Work, parallel, processes_for
+from syntagma.files import atomic_write, lines_begun, read_lines
+from syntagma.search.parallel import SearchWork, parallel, processes_for
 from syntagma.search.steered import SteeredText, Text
 
 Record = dict[str, Any]
@@ -25,7 +25,7 @@ def is_current(path: Path, mark: str) -> bool:
     return path.exists() and note.exists() and note.read_text(encoding="utf-8") == mark
 
 
-def write_records(path: Path, texts: Sequence[Text], work: Work, mark: str) -> int:
+def write_records(path: Path, texts: Sequence[Text], work: SearchWork, mark: str) -> int:
     """A JSON line for each text; goes on after the last whole line.  How many texts have failed."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.{mark}.part")
@@ -35,7 +35,7 @@ def write_records(path: Path, texts: Sequence[Text], work: Work, mark: str) -> i
             stream.write(json.dumps(_record(text, found, work.nbest), ensure_ascii=False) + "\n")
             stream.flush()
     part.replace(path)
-    with write_whole(_note(path)) as stream:
+    with atomic_write(_note(path)) as stream:
         stream.write(mark)
     return sum("error" in record for record in read_records(path))
 

@@ -9,7 +9,6 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from syntagma.config import read_mapping, shown
 from syntagma.corpus.options import SPLITS
 from syntagma.errors import ConfigError, Place, SyntagmaError
 from syntagma.metrics.bleu import TOKENISERS
@@ -26,6 +25,7 @@ from syntagma.recipes.recipe import (
     can_follow,
 )
 from syntagma.search.options import SearchOptions
+from syntagma.settings import read_mapping, shown
 
 FOLDER = Path(__file__).parent
 _NEEDED = ("title", "hours", "tests", "systems", "rows", "metrics")

@@ -10,11 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from syntagma.config import Settings
-from syntagma.corpus.options import AUTO, BRACKETS, Input
-from syntagma.corpus.options import Options as CorpusOptions
+from syntagma.corpus.options import AUTO, BRACKETS, CorpusOptions, Input
 from syntagma.hub import bundled, find_folder
 from syntagma.search.options import SearchOptions, named
+from syntagma.settings import Settings
 from syntagma.train.config import TrainConfig
 
 REFERENCES = "references"

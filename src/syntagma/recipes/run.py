@@ -22,11 +22,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from syntagma.config import read_mapping
-from syntagma.corpus import Corpus, prepare
-from syntagma.corpus import Options as CorpusOptions
+from syntagma.corpus import Corpus, CorpusOptions, prepare
 from syntagma.errors import ConfigError, Place
-from syntagma.files import write_whole
+from syntagma.files import atomic_write
 from syntagma.hub import PRETRAINED_FILES, fetch, find_folder, hash_file
 from syntagma.network.folder import ModelFolder
 from syntagma.recipes.data import check_data, corpus_parser, parses_outputs, read_test, rows_for
@@ -37,8 +35,9 @@ from syntagma.recipes.scoring import RowTexts, Scorer
 from syntagma.recipes.shapes import ShapeReader
 from syntagma.recipes.table import Table, average
 from syntagma.search.options import SearchOptions
-from syntagma.search.parallel import Work
+from syntagma.search.parallel import SearchWork
 from syntagma.search.steered import SteeredText, Text
+from syntagma.settings import read_mapping
 from syntagma.train.config import TrainConfig
 
 Step = Literal["prepare", "distil", "train", "generate", "table"]
@@ -99,7 +98,7 @@ class RecipeRun:
                 raise ConfigError(what, Place(str(self.out)), "give another --out")
         prepared = not self.recipe.trained() or (self.out / "corpus" / "corpus.json").is_file()
         check_data(self.recipe, self.data, prepared=prepared, parsers=list(self._parsers(until, prepared)))
-        with write_whole(path) as stream:
+        with atomic_write(path) as stream:
             json.dump(told, stream, indent=2, ensure_ascii=False)
             stream.write("\n")
 
@@ -216,7 +215,7 @@ class RecipeRun:
             if not is_current(path, mark):
                 if mark in made:  # it differs from another row in how it is scored only
                     shutil.copyfile(made[mark], path)
-                    with write_whole(path.with_name(f".{path.name}.mark")) as stream:
+                    with atomic_write(path.with_name(f".{path.name}.mark")) as stream:
                         stream.write(mark)
                 else:
                     self.say(f"generate: {name}, {test}")
@@ -237,11 +236,11 @@ class RecipeRun:
         edits = zip(texts.sources, edit_outputs(row.edit, records, trees), strict=True)
         return ["" if one is None else SteeredText(source, start=one.start) for source, one in edits]
 
-    def work(self, row: OutputRow) -> Work:
+    def work(self, row: OutputRow) -> SearchWork:
         """What a process does for a row."""
         options = row.search_options()
         given = options.to_dict() if isinstance(options, SearchOptions) else options
-        return Work(str(self.model(row.system)), given, nbest=row.nbest)
+        return SearchWork(str(self.model(row.system)), given, nbest=row.nbest)
 
     def mark(self, row: OutputRow, texts: Sequence[Text]) -> str:
         """The same for equal models, searches and texts."""
@@ -256,9 +255,9 @@ class RecipeRun:
         tables = [self._table(test) for test in self.recipe.tests]
         if len(tables) > 1:
             tables.append(average(tables))
-        with write_whole(self.out / "tables.md") as stream:
+        with atomic_write(self.out / "tables.md") as stream:
             stream.write(f"# {self.recipe.title}\n\n" + "\n\n".join(table.to_markdown() for table in tables) + "\n")
-        with write_whole(self.out / "tables.jsonl") as stream:
+        with atomic_write(self.out / "tables.jsonl") as stream:
             stream.writelines(table.to_json() + "\n" for table in tables)
         return tables
 

@@ -10,7 +10,7 @@ from syntagma.metrics.base import Score, Segment
 from syntagma.metrics.bootstrap import Comparison
 from syntagma.metrics.evaluation import evaluate
 from syntagma.metrics.parsing import TreeMaker, describe, load
-from syntagma.metrics.registry import Options, select, to_parse
+from syntagma.metrics.registry import MetricOptions, select, to_parse
 from syntagma.metrics.report import title
 
 FIELDS = frozenset({"hyp", "refs", "src", "induced", "template", "nbest", "edit"})
@@ -26,7 +26,7 @@ _BEAM_FIGURES = ("beam_bleu", "beam_ibleu", "d_lex_beam", "d_syn_beam")
 
 
 @dataclass(frozen=True)
-class Row:
+class TableRow:
     """One system: its figures by name, their intervals, and how they differ from a baseline's; any may be missing."""
 
     system: str
@@ -48,7 +48,7 @@ class Table:
     title: str
     segments: int
     names: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[TableRow, ...]
     signatures: tuple[str, ...]
 
     def to_json(self) -> str:
@@ -80,7 +80,7 @@ class Table:
             lines += _markdown("systems", names, cells)
         return "\n".join(lines)
 
-    def _cells(self, row: Row) -> list[str]:
+    def _cells(self, row: TableRow) -> list[str]:
         return [_cell(row, name) for name in self.names]
 
     def with_figures(self, names: Sequence[str], figures: Mapping[str, Mapping[str, float]]) -> Table:
@@ -94,7 +94,7 @@ def _markdown(head: str, names: Sequence[str], cells: Sequence[Sequence[str]]) -
     return lines + ["| " + " | ".join(row) + " |" for row in cells]
 
 
-def _cell(row: Row, name: str) -> str:
+def _cell(row: TableRow, name: str) -> str:
     if name not in row.figures:
         return ""
     text = f"{row.figures[name]:.1f}"
@@ -104,7 +104,7 @@ def _cell(row: Row, name: str) -> str:
     return text + ("*" if row.p.get(name, 1.0) < 0.05 else "")
 
 
-def _differences(row: Row, names: Sequence[str]) -> list[str]:
+def _differences(row: TableRow, names: Sequence[str]) -> list[str]:
     found = [row.differences.get(name) for name in names]
     return ["" if one is None else _difference(one) for one in found]
 
@@ -137,7 +137,7 @@ def compare_systems(
     """The figures of each system's segments; `against` names the system that one is compared with."""
     names = list(systems)
     longest = max((len(segment.nbest) for segments in systems.values() for segment in segments), default=1)
-    options = Options(tokenize=scoring.tokenize, beam=max(longest, 1))
+    options = MetricOptions(tokenize=scoring.tokenize, beam=max(longest, 1))
     missing = to_parse(scoring.figures, set(FIELDS))
     maker = None
     if missing:
@@ -156,7 +156,7 @@ def compare_systems(
         empty = _meaningless(systems[name])
         incomparable = empty | (_meaningless(systems[rival]) if rival else set())
         rows.append(_row(name, scores, rival, [one for one in compared if one.name not in incomparable], empty))
-    rows += [Row(PAPER + name, dict(figures)) for name, figures in scoring.printed.items()]
+    rows += [TableRow(PAPER + name, dict(figures)) for name, figures in scoring.printed.items()]
     scores = results[names[0]].scores()
     shown = [score for score in scores if any(score.name in row.figures for row in rows)]
     segments = len(systems[names[0]])
@@ -177,8 +177,8 @@ def _meaningless(segments: Sequence[Segment]) -> set[str]:
 
 def _row(
     name: str, scores: Sequence[Score], against: str | None, compared: Sequence[Comparison], meaningless: set[str]
-) -> Row:
-    return Row(
+) -> TableRow:
+    return TableRow(
         name,
         {score.name: score.value for score in scores if score.name not in meaningless},
         {score.name: score.interval for score in scores if score.interval and score.name not in meaningless},
@@ -189,13 +189,13 @@ def _row(
 
 def average(tables: Sequence[Table]) -> Table:
     """The mean of the figures of rows that all tables have."""
-    by_name: list[dict[str, Row]] = [{row.system: row for row in table.rows} for table in tables]
+    by_name: list[dict[str, TableRow]] = [{row.system: row for row in table.rows} for table in tables]
     names = [row.system for row in tables[0].rows if all(row.system in rows for rows in by_name)]
-    rows = tuple(Row(name, _means([rows[name] for rows in by_name])) for name in names)
+    rows = tuple(TableRow(name, _means([rows[name] for rows in by_name])) for name in names)
     segments = sum(table.segments for table in tables)
     return Table("average", segments, tables[0].names, rows, tables[0].signatures)
 
 
-def _means(rows: Sequence[Row]) -> dict[str, float]:
+def _means(rows: Sequence[TableRow]) -> dict[str, float]:
     shared = [name for name in rows[0].figures if all(name in row.figures for row in rows)]
     return {name: sum(row.figures[name] for row in rows) / len(rows) for name in shared}

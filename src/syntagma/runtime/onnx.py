@@ -18,7 +18,7 @@ from syntagma.runtime.base import BoolArray, Capabilities, Draw, IdArray, Ids, M
 from syntagma.runtime.candidates import Selector
 from syntagma.runtime.positions import position_table
 from syntagma.runtime.session import Graphs, Value
-from syntagma.runtime.shelf import FORBIDDEN, EncodedSource, Shelf, Stack, join_padded, pad_ids
+from syntagma.runtime.shared import FORBIDDEN, EncodedSource, SharedStack, Stack, join_padded, pad_ids
 
 _ENCODED_TOKENS = 1536
 _SCORES_AT_ONCE = 1 << 22
@@ -32,8 +32,8 @@ class OnnxState:
     parts it has opened.
     """
 
-    sources: Shelf
-    contexts: Shelf | None
+    sources: SharedStack
+    contexts: SharedStack | None
     caches: dict[str, Value]
     seen: BoolArray
     lengths: IdArray
@@ -59,7 +59,7 @@ class OnnxRuntime:
 
     def __init__(self, folder: Path, config: ModelConfig, checksums: Mapping[str, str], threads: int = 1) -> None:
         self.config = config
-        whole = config.whole or config.architecture == "seq2seq"
+        whole = config.seq2seq_objective or config.architecture == "seq2seq"
         self.capabilities = Capabilities(config.guided, scores_texts=whole, controls_template=config.guided)
         self._graphs = Graphs(folder, checksums, threads)
         self._selector = Selector(config)
@@ -97,15 +97,15 @@ class OnnxRuntime:
         if config.architecture == "concat":
             assert contexts is not None
             sources = self._encode_together(sources, contexts)
-        shelf = None
+        shared = None
         if config.attends_to_context and sources:
             assert contexts is not None
-            shelf = self._encode_contexts(contexts)
+            shared = self._encode_contexts(contexts)
         count = len(sources)
         empty = np.zeros((count, config.heads, 0, config.width // config.heads), np.float32)
         return OnnxState(
-            Shelf.of_sources(sources),
-            shelf,
+            SharedStack.of_sources(sources),
+            shared,
             {name: self._graphs.value(empty) for name in self._caches},
             np.zeros((count, 0), np.bool_),
             np.zeros(count, np.int64),
@@ -122,8 +122,8 @@ class OnnxRuntime:
             check_lengths(self.config, source=len(rows[-1]))
         return self._encode(rows)
 
-    def _encode_contexts(self, contexts: Sequence[AnnotatedContext]) -> Shelf:
-        """A shelf of contexts for a row each; one that comes several times is read once."""
+    def _encode_contexts(self, contexts: Sequence[AnnotatedContext]) -> SharedStack:
+        """Contexts for a row each; one that comes several times is read once."""
         unique = list({id(context): context for context in contexts}.values())
         numbers = {id(context): number for number, context in enumerate(unique)}
         marked = [context.with_marks(self.config) for context in unique]
@@ -139,7 +139,7 @@ class OnnxRuntime:
         padding = np.arange(columns["ids"].shape[1]) >= sizes[:, None]
         values = self._run("context", {**columns, "padding": padding}, self._caches)
         stack = Stack({name: value.numpy() for name, value in values.items()}, padding, tuple(unique))
-        return Shelf(stack, np.array([numbers[id(context)] for context in contexts], np.int64))
+        return SharedStack(stack, np.array([numbers[id(context)] for context in contexts], np.int64))
 
     # -- steps
 
@@ -202,9 +202,9 @@ class OnnxRuntime:
         if config.slots:
             inputs["slots"] = np.minimum(parts, config.max_slots - 1)
         values = {f"past_{name}": value for name, value in state.caches.items()}
-        values |= self._shelf_values("source", state.sources)
+        values |= self._shared_values("source", state.sources)
         if state.contexts is not None:
-            values |= self._shelf_values("context", state.contexts)
+            values |= self._shared_values("context", state.contexts)
         wanted = [*self._caches, "fed", "scores", *(["norm"] if config.copy else [])]
         outputs = self._run("decoder", inputs, wanted, values)
         state.caches = {name: outputs[name] for name in self._caches}
@@ -213,18 +213,18 @@ class OnnxRuntime:
         state.parts = parts[:, -1]
         return outputs, valid
 
-    def _shelf_values(self, name: str, shelf: Shelf) -> dict[str, Value]:
+    def _shared_values(self, name: str, shared: SharedStack) -> dict[str, Value]:
         """What the decoder reads of its sources or contexts; made once for each stack."""
-        stack, make = shelf.stack, self._graphs.value
+        stack, make = shared.stack, self._graphs.value
         if not stack.values:
             stack.values.update({f"{name}_{cache}": make(stack.arrays[cache]) for cache in self._caches})
             stack.values[f"{name}_mask"] = make(stack.mask)
             if name == "source" and self.config.copy:
                 stack.values.update(source_ids=make(stack.ids), copy_keys=make(stack.arrays["copy_keys"]))
-        if not shelf.values:
-            layout, seats = shelf.seats
-            shelf.values.update({f"{name}_layout": make(layout), f"{name}_seats": make(seats)})
-        return stack.values | shelf.values
+        if not shared.values:
+            layout, seats = shared.seats
+            shared.values.update({f"{name}_layout": make(layout), f"{name}_seats": make(seats)})
+        return stack.values | shared.values
 
     def _run(
         self,
@@ -251,8 +251,8 @@ class OnnxRuntime:
             caches[name] = self._graphs.value(join_padded(arrays, longest, -2, left=True))
         seen = [state.seen[:, first:] for first, state in zip(firsts, states, strict=True)]
         return OnnxState(
-            Shelf.join_sources([state.sources for state in states]),
-            Shelf.join(contexts) if contexts else None,
+            SharedStack.join_sources([state.sources for state in states]),
+            SharedStack.join(contexts) if contexts else None,
             caches,
             join_padded(seen, longest, -1, False, left=True),
             np.concatenate([state.lengths for state in states]),

@@ -41,7 +41,7 @@ class TorchRuntime:
         self.config: ModelConfig = network.config
         self.capabilities = Capabilities(
             guided=self.config.guided,
-            scores_texts=self.config.whole or self.config.architecture == "seq2seq",
+            scores_texts=self.config.seq2seq_objective or self.config.architecture == "seq2seq",
             controls_template=self.config.guided,
         )
         self._choice = Choice(self.config, self._send, self._fetch)

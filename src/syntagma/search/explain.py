@@ -26,7 +26,7 @@ from syntagma.tree.draw import display_width
 
 
 @dataclass(frozen=True)
-class Node:
+class SearchNode:
     """A context at a depth of the search: its score, whether it stayed in the beam, and where it grew from."""
 
     context: str
@@ -47,7 +47,7 @@ class Explanation:
     outputs: tuple[Output, ...]
     shares: tuple[tuple[PartEntry, ...], ...]
     """For each level of the best output, what each constituent became."""
-    depths: tuple[tuple[Node, ...], ...]
+    depths: tuple[tuple[SearchNode, ...], ...]
     """For each depth the contexts that competed, best first."""
 
     def to_dict(self) -> dict[str, Any]:
@@ -150,7 +150,7 @@ def _figures(output: Output) -> str:
     return f"{ranked}search score {output.score:.3f}"
 
 
-def _why(node: Node, best: float) -> str:
+def _why(node: SearchNode, best: float) -> str:
     """Why a context did not stay."""
     behind = f"behind by {best - node.score:.3f}"
     return behind if node.reason == OUTSCORED and best > node.score else escape(node.reason)
@@ -194,7 +194,9 @@ def explained(
     return Explanation(text, tuple(outputs), parts, _depths(generator, done, first))
 
 
-def _depths(generator: Generator, request: SearchRequest, first: list[Hypothesis]) -> tuple[tuple[Node, ...], ...]:
+def _depths(
+    generator: Generator, request: SearchRequest, first: list[Hypothesis]
+) -> tuple[tuple[SearchNode, ...], ...]:
     """What competed at each depth: the kept, and as many of the others as a page can show."""
     way = set(request.beam[0].history())
     before = first
@@ -208,7 +210,7 @@ def _depths(generator: Generator, request: SearchRequest, first: list[Hypothesis
             stays = hypothesis in kept
             place = number.get(parent) if parent is not None else None
             winner = stays and hypothesis in way
-            nodes.append(Node(context, hypothesis.score, stays, place, winner, reasons.get(hypothesis, "")))
+            nodes.append(SearchNode(context, hypothesis.score, stays, place, winner, reasons.get(hypothesis, "")))
         depths.append(tuple(nodes))
         before = kept
     return tuple(depths)

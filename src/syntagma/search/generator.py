@@ -39,10 +39,10 @@ from syntagma.search.hypothesis import Hypothesis
 from syntagma.search.options import SearchOptions
 from syntagma.search.request import SearchRequest
 from syntagma.search.rerank import check_rerank
-from syntagma.search.result import Output, read_out, read_out_plain
+from syntagma.search.result import Output, read_out, read_out_plain, said_back
 from syntagma.search.scheduler import Scheduler
 from syntagma.search.steered import Control, SteeredText, Text
-from syntagma.search.stopwatch import Stopwatch
+from syntagma.stopwatch import Stopwatch
 from syntagma.template import Template, TemplateError
 from syntagma.text.lexicon import Lexicon
 from syntagma.text.spacing import respace
@@ -297,7 +297,7 @@ class Generator:
             raise SyntagmaError(
                 f"the text has {len(source)} subwords, the model reads {config.max_positions - 1}", remedy="split it"
             )
-        check_rerank(options, self.runtime.capabilities, config.whole)
+        check_rerank(options, self.runtime.capabilities, config.seq2seq_objective)
         target = tuple(getattr(self.vocabulary, "encode_target", self.vocabulary.encode)(text))
         ids = self.vocabulary.encode_tokens(steering.start) if config.guided else []
         return SearchRequest(
@@ -388,6 +388,8 @@ class Generator:
 
     def outputs(self, request: SearchRequest, steering: Steering) -> list[Output] | SyntagmaError:
         """What a search that is over amounts to, best first, or why it found nothing."""
+        if request.said_back:
+            return [said_back(self.vocabulary.decode(request.source_as_target), request.note)]
         try:
             self.check_found(request)
         except SyntagmaError as error:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from syntagma.engines import run, session
 from syntagma.errors import SyntagmaError
+from syntagma.executors import run, session
 from syntagma.search.generator import BATCH, Generator
 from syntagma.search.result import Output
 from syntagma.search.steered import Text
@@ -21,7 +21,7 @@ Found = list[Output] | SyntagmaError
 
 
 @dataclass
-class Work:
+class SearchWork:
     """What a worker does with a chunk of texts; it loads the model once, when it first needs it."""
 
     model: str
@@ -59,7 +59,7 @@ def processes_for(texts: int) -> int:
     return max(1, min(os.cpu_count() or 1, texts // (2 * CHUNK)))
 
 
-def parallel(work: Work, texts: Iterable[Text], engine: str = "local", workers: int = 1) -> Iterator[Found]:
+def parallel(work: SearchWork, texts: Iterable[Text], engine: str = "local", workers: int = 1) -> Iterator[Found]:
     """The results for all texts, in order; with `ray` the texts are held in memory, a chunk a job."""
     waiting = iter(texts)
     chunks = iter(lambda: list(islice(waiting, CHUNK)), [])

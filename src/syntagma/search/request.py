@@ -10,7 +10,7 @@ case.  Only where that is not enough it goes again, with places in the beam for 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,7 +24,7 @@ from syntagma.search.constraints.template import Matcher
 from syntagma.search.hypothesis import Hypothesis, IdTuple, Infill
 from syntagma.search.infill_beam import InfillTask
 from syntagma.search.options import SearchOptions
-from syntagma.search.selection import diverse, places_by_degree
+from syntagma.search.selection import best_of_each, by_structure, diverse, places_by_degree
 
 _SPARE_TOKENS = 4
 """Tokens that an infill with required words may have beside those words and what one without them had."""
@@ -106,6 +106,8 @@ class SearchRequest:
         self.lexical = lexical or LexicalConstraint()
         self._last_copy: Hypothesis | None = None
         self._qualified: dict[IdTuple, Hypothesis] = {}  # finished, with all required words
+        self.said_back = False
+        """Whether the source is said back although the search has not found it."""
         self.note = ""
         """What the user should know of the outputs."""
 
@@ -283,6 +285,8 @@ class SearchRequest:
             return sorted(kept, key=lambda hypothesis: -hypothesis.score)
         if self.options.diversity_penalty:
             return diverse(ranked, self.options)
+        if self.options.num_structures:
+            return by_structure(ranked, self.options, self._labels)
         return ranked[: self.options.beam]
 
     def _competitors(self) -> Iterator[Hypothesis]:
@@ -314,7 +318,9 @@ class SearchRequest:
     def bounded(self) -> bool:
         """Whether an infill's score can be told to be too low before it is finished."""
         options = self.options
-        free = not (options.diversity_penalty or options.sample or self.lexical.required_labels)
+        free = not (
+            options.diversity_penalty or options.num_structures or options.sample or self.lexical.required_labels
+        )
         return options.bounds and options.score == "sum" and free and self.config.guided
 
     def threshold(self, words: int = 0, joint: bool = False) -> float:
@@ -429,6 +435,24 @@ class SearchRequest:
         found = [hypothesis for hypothesis in found if self.qualifies(hypothesis)] or found
         found.sort(key=lambda hypothesis: -hypothesis.log_probability / max(1, len(hypothesis.ids)))
         self.beam = found[: self.options.beam]
+
+    def order(self, ranks: Mapping[Hypothesis, float]) -> None:
+        """Put the finished texts in the order of their ranks, or leave them in that of their scores."""
+        if ranks:
+            self.rank_scores = dict(ranks)
+            self.beam = sorted(self.beam, key=lambda hypothesis: -ranks[hypothesis])
+            if self.floating:
+                self.free_beam = sorted(self.free_beam, key=lambda hypothesis: -ranks[hypothesis])
+        if self.options.num_structures:
+            self.beam = best_of_each(self.beam, self._labels)
+
+    def leave_out(self, faithful: list[Hypothesis]) -> None:
+        """Keep only those finished texts; where there are none say the source back, unless copies are forbidden."""
+        if not faithful and self.options.forbid_copy and not self.options.copy_fallback:
+            faithful = self.beam[:1]
+        if not faithful:
+            self.said_back, self.note = True, SAID_BACK
+        self.beam = faithful
 
     # -- work
 

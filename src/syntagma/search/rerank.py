@@ -51,13 +51,13 @@ class Seq2seq(Joint):
 RERANKERS: dict[str, Joint] = {"joint": Joint(), "seq2seq": Seq2seq()}
 
 
-def check_rerank(options: SearchOptions, capabilities: Capabilities, whole: bool) -> None:
-    """Raise where a model cannot do what the reranking needs; `whole` is whether it learnt to write texts in one go."""
+def check_rerank(options: SearchOptions, capabilities: Capabilities, seq2seq_objective: bool) -> None:
+    """Raise where a model cannot do what the reranking needs; `seq2seq_objective` as in its configuration."""
     if options.rerank == "none":
         return
-    learnt = whole if RERANKERS[options.rerank].needs_text_scores else True
+    learnt = seq2seq_objective if RERANKERS[options.rerank].needs_text_scores else True
     if not learnt or (options.channel_weight and not capabilities.scores_texts):
-        remedy = "use rerank=joint without channel_weight, or a model trained with whole=true"
+        remedy = "use rerank=joint without channel_weight, or a model trained with seq2seq_objective=true"
         raise ConfigError("this model has not learnt to write whole texts", remedy=remedy)
 
 
@@ -66,6 +66,9 @@ def rerank(requests: Sequence[SearchRequest], runtime: Runtime) -> None:
     asked = [(request, _pairs(request)) for request in requests if _applies(request)]
     pairs = list(dict.fromkeys(pair for _, mine in asked for pair in mine))
     scores = dict(zip(pairs, score_texts(runtime, pairs), strict=True)) if pairs else {}
+    for request in requests:
+        if not _applies(request):
+            request.order({})
     for request, mine in asked:
         _order(request, scores if mine else {}, bool(mine))
 
@@ -81,11 +84,14 @@ def _applies(request: SearchRequest) -> bool:
 
 def _pairs(request: SearchRequest) -> list[Pair]:
     """What must be scored, where there is something to order and room for it."""
-    texts = [hypothesis.ids for hypothesis in _ranked(request)]
+    texts, options = [hypothesis.ids for hypothesis in _ranked(request)], request.options
+    if options.copy_margin:
+        texts.append(request.source_as_target)
     if len(texts) < 2 or any(len(ids) >= request.config.max_positions for ids in texts):
         return []
-    back = [_back(ids, request) for ids in texts] if request.options.channel_weight else []
-    return RERANKERS[request.options.rerank].pairs(request) + back
+    back = [_back(ids, request) for ids in texts] if options.channel_weight else []
+    forth = [(request.source, ids) for ids in texts] if options.copy_margin else []
+    return RERANKERS[options.rerank].pairs(request) + forth + back
 
 
 def _back(ids: IdTuple, request: SearchRequest) -> Pair:
@@ -103,7 +109,21 @@ def _order(request: SearchRequest, scores: Mapping[Pair, float], scored: bool) -
             worth += weight * scores[_back(hypothesis.ids, request)] / max(1, len(request.source_as_target))
         return worth
 
-    ranks = request.rank_scores = {hypothesis: value(hypothesis) for hypothesis in _ranked(request)}
-    request.beam = sorted(request.beam, key=lambda hypothesis: -ranks[hypothesis])
-    if request.floating:
-        request.free_beam = sorted(request.free_beam, key=lambda hypothesis: -ranks[hypothesis])
+    request.order({hypothesis: value(hypothesis) for hypothesis in _ranked(request)})
+    if scored and request.options.copy_margin:
+        _leave_out_unfaithful(request, scores)
+
+
+def _leave_out_unfaithful(request: SearchRequest, scores: Mapping[Pair, float]) -> None:
+    """Keep the texts that are nearly as faithful as the source said back."""
+    least = _faithfulness(request.source_as_target, request, scores) - request.options.copy_margin
+    faithful = [text for text in request.beam if _faithfulness(text.ids, request, scores) >= least]
+    request.leave_out(faithful)
+
+
+def _faithfulness(ids: IdTuple, request: SearchRequest, scores: Mapping[Pair, float]) -> float:
+    """How likely a text is from the source, and the source from the text, each for a subword."""
+    forth = scores[request.source, ids] / max(1, len(ids))
+    weight = request.options.channel_weight
+    back = scores[_back(ids, request)] / max(1, len(request.source_as_target)) if weight else 0.0
+    return forth + weight * back

@@ -7,10 +7,22 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from syntagma.levels import PART, Level, MalformedInfill, Token, Tokens, expand, is_label, show, split_infill, tree_of
+from syntagma.levels import (
+    PART,
+    TOP,
+    Level,
+    MalformedInfill,
+    Token,
+    Tokens,
+    expand,
+    is_label,
+    show,
+    split_infill,
+    tree_of,
+)
 from syntagma.search.hypothesis import Hypothesis
 from syntagma.text.vocabulary import Vocabulary
-from syntagma.text.words import Word
+from syntagma.text.words import Word, split
 from syntagma.tree import ROOT, Tree
 from syntagma.tree.node import CLOSE, escape
 
@@ -86,6 +98,12 @@ def read_out(hypothesis: Hypothesis, first: Tokens, vocabulary: Vocabulary) -> O
     text = vocabulary.decode(hypothesis.context.ids)
     levels = [Level(level.context, level.infill) for level in trace[rooted:]]
     return Output(text, hypothesis.score, tree_of(levels) if levels else Tree(ROOT, context), trace)
+
+
+def said_back(text: str, note: str) -> Output:
+    """A source as its own output: its words grow from the root at once, as nothing else is known of it."""
+    words = tuple(split(text).texts())
+    return Output(text, 0.0, Tree(ROOT, words), (TraceLevel(1, (TOP,), (PART, *words), 0.0, 0.0),), note=note)
 
 
 def read_trace(

@@ -23,7 +23,7 @@ from syntagma.search.constraints.grammar import LABELS, WORDS, InfillGrammar
 from syntagma.search.infill_beam import Continuation, InfillBeam, InfillTask, PartialInfill
 from syntagma.search.request import SearchRequest
 from syntagma.search.rerank import rerank
-from syntagma.search.stopwatch import Stopwatch
+from syntagma.stopwatch import Stopwatch
 
 _TASKS_ABREAST = 128
 """With few requests a depth's tasks run side by side, for less waiting; with many one after the other, for less work:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from syntagma.search.hypothesis import Hypothesis
+from syntagma.search.hypothesis import Hypothesis, IdTuple
 from syntagma.search.options import SearchOptions
+
+_STRUCTURE_DEPTH = 4
+"""The last depth whose labels tell structures apart: `<T>`, `<S>`, `<NP> <VP> .`, and what the verb takes."""
 
 
 def diverse(ranked: Sequence[Hypothesis], options: SearchOptions) -> list[Hypothesis]:
@@ -25,6 +28,34 @@ def diverse(ranked: Sequence[Hypothesis], options: SearchOptions) -> list[Hypoth
         kept += group
         waiting = [hypothesis for hypothesis in waiting if hypothesis not in group]
     return sorted(kept, key=lambda hypothesis: -hypothesis.score)
+
+
+def structure(hypothesis: Hypothesis, labels: frozenset[int]) -> tuple[IdTuple, ...]:
+    """The labels of the contexts that a hypothesis grew from, down to `_STRUCTURE_DEPTH`."""
+    contexts = [before for before in hypothesis.history() if before.depth <= _STRUCTURE_DEPTH]
+    return tuple(tuple(token for token in before.ids if token in labels) for before in contexts[1:])
+
+
+def by_structure(ranked: Sequence[Hypothesis], options: SearchOptions, labels: frozenset[int]) -> list[Hypothesis]:
+    """The next beam: an equal share of its places for each of the best structures, the rest by score; best first."""
+    share = max(1, options.beam // options.num_structures)
+    groups: dict[tuple[IdTuple, ...], list[Hypothesis]] = {}
+    for hypothesis in ranked:
+        groups.setdefault(structure(hypothesis, labels), []).append(hypothesis)
+    kept = [hypothesis for group in list(groups.values())[: options.num_structures] for hypothesis in group[:share]]
+    chosen = set(kept[: options.beam])
+    rest = [hypothesis for hypothesis in ranked if hypothesis not in chosen]
+    chosen.update(rest[: options.beam - len(chosen)])
+    return [hypothesis for hypothesis in ranked if hypothesis in chosen]
+
+
+def best_of_each(ranked: Sequence[Hypothesis], labels: frozenset[int]) -> list[Hypothesis]:
+    """Finished hypotheses in a new order: the best of each structure, then the others."""
+    first: dict[tuple[IdTuple, ...], Hypothesis] = {}
+    for hypothesis in ranked:
+        first.setdefault(structure(hypothesis, labels), hypothesis)
+    leading = set(first.values())
+    return [*first.values(), *(hypothesis for hypothesis in ranked if hypothesis not in leading)]
 
 
 def places_by_degree(degrees: int, beam: int) -> list[int]:

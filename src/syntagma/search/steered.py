@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
-from syntagma.config import Settings
 from syntagma.errors import ConfigError, InputError, Place, SyntagmaError
+from syntagma.settings import Settings
 
 Control = Literal["soft", "hard"]
 

@@ -17,7 +17,7 @@ from syntagma.errors import SyntagmaError
 from syntagma.serve import schemas
 from syntagma.serve.control_routes import add_control
 from syntagma.serve.events import ClientGone, Events, while_asking
-from syntagma.serve.guard import Guard
+from syntagma.serve.middleware import Guard
 from syntagma.serve.service import Service, as_sentence, sentence_of
 from syntagma.serve.worker import Busy, SearchFailed
 

@@ -141,7 +141,7 @@ class VoteStore:
         self._base.close()
 
 
-class Comparison:
+class VotingSession:
     """What a voter sees next, and where the votes go.  Its calls wait for the disk: not for the event loop."""
 
     def __init__(self, items: Sequence[Item], store: VoteStore) -> None:

@@ -15,9 +15,9 @@ from syntagma.search.growth import BeamEntry, go_on, with_context, with_pin
 from syntagma.search.hypothesis import Hypothesis
 from syntagma.search.options import SearchOptions
 from syntagma.search.request import SearchRequest, fits
+from syntagma.serve.client_state import read_state, write_state
 from syntagma.serve.models import Served
-from syntagma.serve.schemas import BEAM, GrowRequest, Options
-from syntagma.serve.states import read_state, write_state
+from syntagma.serve.schemas import BEAM, GrowRequest, RequestOptions
 from syntagma.template import Template, TemplateError
 
 MOST_LOST = 16
@@ -54,13 +54,13 @@ class Growing:
     nbest: int | None
 
 
-def settings(generator: Generator, request: Options) -> SearchOptions:
+def settings(generator: Generator, request: RequestOptions) -> SearchOptions:
     """The search options of a request; the beam is wide enough for what it asks for."""
     options = generator.defaults.for_texts(request.nbest or 1, request.search(), widest=BEAM)
     return options.changed({"max_row_steps": min(options.max_row_steps or MOST_ROW_STEPS, MOST_ROW_STEPS)})
 
 
-def steer(generator: Generator, request: Options, template: Template | None) -> Steering:
+def steer(generator: Generator, request: RequestOptions, template: Template | None) -> Steering:
     """The steering of a request; `template` is that of its exemplar, where it has one."""
     if template is None and request.template is not None:
         template = Template.parse(request.template, generator.vocabulary.labels)

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from syntagma.config import read_mapping
 from syntagma.errors import ConfigError, SyntagmaError
 from syntagma.hub import bundled, find_folder
 from syntagma.network.config import ModelConfig
@@ -17,6 +16,7 @@ from syntagma.parse import Parser
 from syntagma.search import Generator
 from syntagma.serve import schemas
 from syntagma.serve.worker import Busy, Worker
+from syntagma.settings import read_mapping
 
 Answer = TypeVar("Answer")
 

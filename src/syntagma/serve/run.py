@@ -15,14 +15,14 @@ from types import FrameType
 
 import uvicorn
 
-from syntagma.config import Settings
 from syntagma.errors import ConfigError
 from syntagma.serve.app import make_app
-from syntagma.serve.compare import Comparison, VoteStore, read_items
+from syntagma.serve.compare import VoteStore, VotingSession, read_items
 from syntagma.serve.control import ControlStore, ControlTask, read_task
-from syntagma.serve.guard import Rules, is_loopback
+from syntagma.serve.middleware import Rules, is_loopback
 from syntagma.serve.models import load_bundled_parser, load_models
 from syntagma.serve.service import Service
+from syntagma.settings import Settings
 
 SHORTEST_TOKEN = 8
 LOG_LEVELS = ("error", "warning", "info", "debug")
@@ -86,7 +86,7 @@ def serve(settings: ServeSettings) -> None:
     with _listen(settings.host, settings.port) as listener:
         comparison = None
         if settings.compare is not None:
-            comparison = Comparison(read_items(Path(settings.compare)), VoteStore(Path(settings.votes)))
+            comparison = VotingSession(read_items(Path(settings.compare)), VoteStore(Path(settings.votes)))
         control = None
         if settings.control_task is not None:
             control = ControlTask(read_task(Path(settings.control_task)), ControlStore(Path(settings.votes)))

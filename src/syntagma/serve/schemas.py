@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-from syntagma.search.options import ALIASES, renamed
+from syntagma.aliases import ALIASES, renamed
 
 TEXT, LONG_TEXT, TEXTS, PARSED = 400, 20_000, 32, 64
 BEAM, NBEST, DEPTH, WISHES, PINS = 16, 16, 32, 16, 64
@@ -34,7 +34,7 @@ class Request(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 
-class Options(Request):
+class RequestOptions(Request):
     """How to search and what to ask of the structure; what is left out is the model's default."""
 
     model: Name | None = Field(None, description="A name of /v1/models; by default the first.")
@@ -81,8 +81,8 @@ class Options(Request):
             "known_words_only", "split", "prune", "max_depth", "reward", "diversity_penalty", "sample", "temperature",
             "top_p", "seed",
         )  # fmt: skip
-        given = self.model_dump(include={*names, *ALIASES}, exclude_none=True)
-        return renamed(given)
+        given = self.model_dump(include={*names, *ALIASES["SearchOptions"]}, exclude_none=True)
+        return renamed("SearchOptions", given)
 
 
 def _one_or_many(values: Any) -> Any:
@@ -95,7 +95,7 @@ def _one_or_many(values: Any) -> Any:
 _EITHER = {"oneOf": [{"required": ["text"]}, {"required": ["texts"]}]}
 
 
-class GenerateRequest(Options):
+class GenerateRequest(RequestOptions):
     """Texts to generate for."""
 
     model_config = ConfigDict(
@@ -162,7 +162,7 @@ class Wish(Request):
     labels: Annotated[list[Word], Field(max_length=WISHES)] = []
 
 
-class GrowRequest(Options):
+class GrowRequest(RequestOptions):
     """A beam to grow by one depth or several."""
 
     model_config = ConfigDict(
@@ -176,7 +176,7 @@ class GrowRequest(Options):
     forbid: Wish = Wish()
 
 
-class ExplainRequest(Options):
+class ExplainRequest(RequestOptions):
     """A text whose search shall be explained."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"text": EXAMPLE, "beam": 3}]})
@@ -252,7 +252,7 @@ class HypothesisInfo(BaseModel):
     trace: list[TraceInfo]
 
 
-class Result(BaseModel):
+class SourceResult(BaseModel):
     """The hypotheses for one source, best first, or what was wrong with it."""
 
     source: str
@@ -264,7 +264,7 @@ class GenerateAnswer(BaseModel):
     """A result for each text, in order."""
 
     model: str
-    results: list[Result]
+    results: list[SourceResult]
 
 
 class ParseAnswer(BaseModel):

@@ -15,7 +15,7 @@ from syntagma.search.explain import explainable, explained
 from syntagma.search.request import SearchRequest
 from syntagma.search.result import Output
 from syntagma.serve.admission import DESCRIBED, Admission, Ticket, parse_rows, search_rows
-from syntagma.serve.compare import Comparison
+from syntagma.serve.compare import VotingSession
 from syntagma.serve.control import ControlTask
 from syntagma.serve.counters import Counters
 from syntagma.serve.growing import (
@@ -30,19 +30,19 @@ from syntagma.serve.growing import (
     watch_levels,
     winners,
 )
-from syntagma.serve.guard import Rules
+from syntagma.serve.middleware import Rules
 from syntagma.serve.models import Desk, Served
 from syntagma.serve.schemas import (
     ExplainRequest,
     GenerateRequest,
     GrowRequest,
-    Options,
     ParseRequest,
+    RequestOptions,
     SentencesRequest,
     TemplateRequest,
     VoteRequest,
 )
-from syntagma.serve.worker import Busy, SearchFailed, Work
+from syntagma.serve.worker import Busy, QueuedRequest, SearchFailed
 from syntagma.template import Template
 from syntagma.text import split
 from syntagma.tree import Tree
@@ -59,7 +59,7 @@ class Service:
         models: Mapping[str, Served],
         *,
         parser: Parser | None = None,
-        comparison: Comparison | None = None,
+        comparison: VotingSession | None = None,
         control: ControlTask | None = None,
         rules: Rules | None = None,
     ) -> None:
@@ -183,7 +183,7 @@ class Service:
             ticket.done = DESCRIBED * growing.request.row_steps
 
     @staticmethod
-    def _put(growing: Growing) -> tuple[Sequence[Work], asyncio.Queue[Beam | None]]:
+    def _put(growing: Growing) -> tuple[Sequence[QueuedRequest], asyncio.Queue[Beam | None]]:
         """Begin a search whose depths come through a queue."""
         beams: asyncio.Queue[Beam | None] = asyncio.Queue()
         loop = asyncio.get_running_loop()
@@ -196,7 +196,7 @@ class Service:
         return growing.served.worker.put([growing.request]), beams
 
     async def _levels(
-        self, growing: Growing, works: Sequence[Work], beams: asyncio.Queue[Beam | None]
+        self, growing: Growing, works: Sequence[QueuedRequest], beams: asyncio.Queue[Beam | None]
     ) -> AsyncIterator[tuple[str, Any]]:
         served, describer = growing.served, Describer(growing)
         task = asyncio.ensure_future(served.worker.wait(works))
@@ -234,7 +234,7 @@ class Service:
         explanation = await served.desk.do(explained, served.generator, request.text, steering, done, first)
         return await served.desk.do(explanation.to_html)
 
-    def _enter(self, request: Options, texts: Sequence[str], described: bool = False) -> Ticket:
+    def _enter(self, request: RequestOptions, texts: Sequence[str], described: bool = False) -> Ticket:
         """Let a search in, with what it is expected to take."""
         beam = settings(self.model(request.model).generator, request).beam
         parsed = parse_rows([request.exemplar]) if request.exemplar is not None else 0.0
@@ -274,7 +274,7 @@ class Service:
         """The texts to grow one by one where a model has learnt single sentences."""
         return {"sentences": [segment.strip() for segment in segments(request.text)]}
 
-    async def _template(self, served: Served, request: Options) -> Template | None:
+    async def _template(self, served: Served, request: RequestOptions) -> Template | None:
         if request.exemplar is None:
             return None
         return await self._shape(served, request.exemplar, request.exemplar_depth)

@@ -35,7 +35,7 @@ class SearchFailed(Exception):
 
 
 @dataclass(eq=False)
-class Work:
+class QueuedRequest:
     """One request and who waits for it; `group` is the same for all requests of one call."""
 
     request: SearchRequest
@@ -71,12 +71,12 @@ class Worker:
         self._row_steps = 0
         self._changed = threading.Condition()
         # Shared with the thread, under the lock:
-        self._waiting: deque[Work] = deque()
-        self._leaving: list[Work] = []
+        self._waiting: deque[QueuedRequest] = deque()
+        self._leaving: list[QueuedRequest] = []
         self._stopping = False
         # The thread's own:
-        self._inside: dict[int, Work] = {}
-        self._suspects: deque[Work] = deque()
+        self._inside: dict[int, QueuedRequest] = {}
+        self._suspects: deque[QueuedRequest] = deque()
         self._thread = threading.Thread(target=self._run, name="search", daemon=True)
 
     # -- for the service
@@ -115,7 +115,7 @@ class Worker:
         """
         return await self.wait(self.put(requests))
 
-    async def wait(self, works: Sequence[Work]) -> list[SearchRequest | Exception]:
+    async def wait(self, works: Sequence[QueuedRequest]) -> list[SearchRequest | Exception]:
         """What became of what was put; whoever stops waiting takes it out again."""
         try:
             found = await asyncio.gather(*(work.future for work in works), return_exceptions=True)
@@ -123,11 +123,11 @@ class Worker:
             self._withdraw(works)
         return [one if isinstance(one, SearchRequest | Exception) else SearchFailed() for one in found]
 
-    def put(self, requests: Sequence[SearchRequest]) -> list[Work]:
+    def put(self, requests: Sequence[SearchRequest]) -> list[QueuedRequest]:
         """Queue requests; `Busy` where there is no room."""
         loop = asyncio.get_running_loop()
         group = object()
-        works = [Work(request, loop, group) for request in requests]
+        works = [QueuedRequest(request, loop, group) for request in requests]
         with self._changed:
             if self._stopping:
                 raise Busy("the service is stopping", remedy="ask again in a moment")
@@ -138,7 +138,7 @@ class Worker:
             self._changed.notify()
         return works
 
-    def _withdraw(self, works: Sequence[Work]) -> None:
+    def _withdraw(self, works: Sequence[QueuedRequest]) -> None:
         gone = [work for work in works if not work.future.done() or work.future.cancelled()]
         if not gone:
             return
@@ -172,7 +172,7 @@ class Worker:
                     return False
                 self._changed.wait()
             leaving, self._leaving = self._leaving, []
-            entering: list[Work] = []
+            entering: list[QueuedRequest] = []
             if not self._suspects:
                 entering = self._next()
         for work in leaving:
@@ -189,13 +189,13 @@ class Worker:
             self._recover(error)
         return True
 
-    def _next(self) -> list[Work]:
+    def _next(self) -> list[QueuedRequest]:
         """Who enters now: first come, first served, but one call never has more than half of the places."""
         room = self.batch - len(self._inside)
         most = max(1, self.batch // 2)
         inside = Counter(work.group for work in self._inside.values())
-        entering: list[Work] = []
-        staying: deque[Work] = deque()
+        entering: list[QueuedRequest] = []
+        staying: deque[QueuedRequest] = deque()
         for work in self._waiting:
             if len(entering) < room and inside[work.group] < most:
                 inside[work.group] += 1

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from syntagma.levels import PART, Token, is_label
-from syntagma.template.syntax import ANY, Items, Node, TemplateError
+from syntagma.template.syntax import ANY, Items, TemplateError, TemplateNode
 
 
-class Allowed(NamedTuple):
+class NextLabels(NamedTuple):
     """What may come next: one of `labels`, and whether it may also stop here."""
 
     labels: frozenset[str]
@@ -34,10 +34,10 @@ class _Thread(NamedTuple):
     written, at `place` among its items, `grown` the nodes of the next context's labels.
     """
 
-    waiting: tuple[Node | None, ...]
-    node: Node | None
+    waiting: tuple[TemplateNode | None, ...]
+    node: TemplateNode | None
     place: int
-    grown: tuple[Node | None, ...]
+    grown: tuple[TemplateNode | None, ...]
 
 
 _MOST_THREADS = 4096
@@ -54,14 +54,14 @@ class Guide:
     ...     guide = guide.follow(token)
     >>> guide = guide.next_level().follow(read_tokens("<c>")[0])
     >>> guide.allowed
-    Allowed(labels=frozenset({'NP'}), end=False)
+    NextLabels(labels=frozenset({'NP'}), end=False)
     """
 
     labels: frozenset[str]
     threads: frozenset[_Thread]
 
     @staticmethod
-    def start(root: Node, labels: frozenset[str]) -> Guide:
+    def start(root: TemplateNode, labels: frozenset[str]) -> Guide:
         """Before the first token of the infill of `<T>`, for the template with that root, among all `labels`."""
         return Guide(labels, frozenset({_Thread((root,), None, 0, ())}))
 
@@ -71,7 +71,7 @@ class Guide:
         return any(not thread.waiting for thread in self.threads)
 
     @property
-    def allowed(self) -> Allowed:
+    def allowed(self) -> NextLabels:
         """The labels that may come next in the part being written, and whether the part may end here."""
         labels: set[str] = set()
         end = False
@@ -82,8 +82,8 @@ class Guide:
                     end = True
                 else:
                     item = items[at]
-                    labels.update((item.label,) if isinstance(item, Node) else self.labels)
-        return Allowed(frozenset(labels), end)
+                    labels.update((item.label,) if isinstance(item, TemplateNode) else self.labels)
+        return NextLabels(frozenset(labels), end)
 
     @property
     def needed(self) -> frozenset[str]:
@@ -92,7 +92,7 @@ class Guide:
         for thread in self.threads:
             items = _items(thread.node)
             ahead = (items[at] for at in skip(items, {thread.place}) if at < len(items))
-            found.update(item.label for item in ahead if isinstance(item, Node))
+            found.update(item.label for item in ahead if isinstance(item, TemplateNode))
         return frozenset(found)
 
     def follow(self, token: Token) -> Guide | None:
@@ -106,7 +106,7 @@ class Guide:
                 if at == len(items):
                     continue
                 item = items[at]
-                if not isinstance(item, Node):
+                if not isinstance(item, TemplateNode):
                     threads.add(thread._replace(place=at, grown=(*thread.grown, None)))
                 elif item.label == token.name:
                     grown = item if item.inside is not None else None
@@ -141,6 +141,6 @@ class Guide:
 _FREE: Items = (ANY,)
 
 
-def _items(node: Node | None) -> Items:
+def _items(node: TemplateNode | None) -> Items:
     """What may stand in a node's part; anything where it is free."""
     return _FREE if node is None or node.inside is None else node.inside

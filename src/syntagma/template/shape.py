@@ -25,8 +25,8 @@ from collections.abc import Collection, Iterable
 from typing import TypeAlias
 
 from syntagma.levels import TOP, Token, is_label, levels
-from syntagma.template.guide import Allowed, Guide, skip
-from syntagma.template.syntax import ANY, AnySiblings, Builder, Items, Node, read, write
+from syntagma.template.guide import Guide, NextLabels, skip
+from syntagma.template.syntax import ANY, AnySiblings, Builder, Items, TemplateNode, read, write
 from syntagma.tree import KEPT_LABELS, Tree, prune
 from syntagma.tree.node import CLOSE
 
@@ -36,7 +36,7 @@ Pattern: TypeAlias = tuple["str | AnySiblings", ...]
 class Template:
     """The shape that a tree shall have, from its root down."""
 
-    def __init__(self, root: Node, labels: Collection[str] = KEPT_LABELS) -> None:
+    def __init__(self, root: TemplateNode, labels: Collection[str] = KEPT_LABELS) -> None:
         self.root = root
         self.labels = frozenset(labels)
         self._patterns: list[Pattern] = [(TOP.name,)]
@@ -68,7 +68,7 @@ class Template:
     def __str__(self) -> str:
         inside = self.root.inside
         only = inside[0] if inside is not None and len(inside) == 1 else None
-        return write(only if isinstance(only, Node) else self.root)
+        return write(only if isinstance(only, TemplateNode) else self.root)
 
     def __repr__(self) -> str:
         return f"Template.parse({str(self)!r})"
@@ -90,21 +90,21 @@ class Template:
     def pattern(self, depth: int) -> Pattern:
         """The labels that a context at `depth` has (`<T>` is at depth 1), with `ANY` where the template is free."""
         while len(self._patterns) < depth:
-            row: list[Node | AnySiblings] = []
+            row: list[TemplateNode | AnySiblings] = []
             for item in self._rows[-1]:
                 inside = (ANY,) if isinstance(item, AnySiblings) or item.inside is None else item.inside
                 row.extend(below for below in inside if not (below is ANY and row and row[-1] is ANY))
             if tuple(row) in ((), (ANY,)) and tuple(row) == self._rows[-1]:
                 return self._patterns[-1]
             self._rows.append(tuple(row))
-            self._patterns.append(tuple(item.label if isinstance(item, Node) else ANY for item in row))
+            self._patterns.append(tuple(item.label if isinstance(item, TemplateNode) else ANY for item in row))
         return self._patterns[depth - 1]
 
     def matches(self, context: Iterable[Token], depth: int) -> bool:
         """Whether the labels of a context at `depth` are those of the template there; words do not count."""
         return self.allows(context, depth).end
 
-    def allows(self, so_far: Iterable[Token], depth: int) -> Allowed:
+    def allows(self, so_far: Iterable[Token], depth: int) -> NextLabels:
         """The labels that can follow the beginning of a context at `depth` so that the whole can still match."""
         pattern = self.pattern(depth)
         places = skip(pattern, {0})
@@ -115,7 +115,7 @@ class Template:
         for at in places - {len(pattern)}:
             item = pattern[at]
             labels.update(self.labels if isinstance(item, AnySiblings) else (item,))
-        return Allowed(frozenset(labels), len(pattern) in places)
+        return NextLabels(frozenset(labels), len(pattern) in places)
 
     def matches_tree(self, tree: Tree) -> bool:
         """Whether a tree, pruned to the template's labels, has this shape."""

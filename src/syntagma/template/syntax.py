@@ -31,11 +31,11 @@ class AnySiblings:
 ANY: Final = AnySiblings()
 """Zero or more constituents of any label, in a template or a pattern."""
 
-Items: TypeAlias = "tuple[Node | AnySiblings, ...]"
+Items: TypeAlias = "tuple[TemplateNode | AnySiblings, ...]"
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Node:
+class TemplateNode:
     """A constituent of a template: closed where `inside` is empty, free where it is None."""
 
     label: str
@@ -47,7 +47,7 @@ class Builder:
 
     def __init__(self) -> None:
         self._labels: list[str] = []
-        self._rows: list[list[Node | AnySiblings] | None] = [[]]
+        self._rows: list[list[TemplateNode | AnySiblings] | None] = [[]]
 
     @property
     def at_start(self) -> bool:
@@ -72,17 +72,19 @@ class Builder:
     def close(self) -> None:
         """End the innermost constituent."""
         row = self._rows.pop()
-        node = Node(self._labels.pop(), None if row is None else tuple(row))
+        node = TemplateNode(self._labels.pop(), None if row is None else tuple(row))
         above = self._rows[-1]
         assert above is not None
         above.append(node)
 
-    def root(self) -> Node:
+    def root(self) -> TemplateNode:
         """The node `T` over everything."""
         row = self._rows[0]
         assert row is not None
         first = row[0] if len(row) == 1 else None
-        return first if isinstance(first, Node) and first.label == TOP.name else Node(TOP.name, tuple(row))
+        return (
+            first if isinstance(first, TemplateNode) and first.label == TOP.name else TemplateNode(TOP.name, tuple(row))
+        )
 
 
 _LEXEME = re.compile(
@@ -92,7 +94,7 @@ _LEXEME = re.compile(
 )
 
 
-def read(text: str, labels: Collection[str]) -> Node:
+def read(text: str, labels: Collection[str]) -> TemplateNode:
     """The root `T` of the template that `text` writes; an error says at which column it cannot be read."""
     builder = Builder()
     opened: list[int] = []  # the columns of the open brackets
@@ -153,13 +155,13 @@ def _label(name: str, labels: Collection[str], column: int, root: bool) -> str:
     raise LabelError(f"{name!r} is not a label here", Place(column=column), f"use one of {known}")
 
 
-def write(root: Node) -> str:
+def write(root: TemplateNode) -> str:
     """The template under `root` in brackets."""
     out: list[str] = []
-    waiting: list[Node | AnySiblings | str] = [root]
+    waiting: list[TemplateNode | AnySiblings | str] = [root]
     while waiting:
         item = waiting.pop()
-        if isinstance(item, Node):
+        if isinstance(item, TemplateNode):
             out.append(f" ({item.label}")
             waiting.append(CLOSE)
             waiting.extend(reversed(item.inside) if item.inside is not None else ("*",))

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from syntagma.errors import InputError, Place
-from syntagma.files import read_lines, write_whole
+from syntagma.files import atomic_write, read_lines
 from syntagma.levels import PART, TOP, Label, Token
 from syntagma.text.spacing import respace, spaced_text
 from syntagma.text.vocabulary import find_label
@@ -61,7 +61,7 @@ class AuthorsSubwords:
 
     def save(self, path: str | Path) -> None:
         """Write `tokenizer.json`, which says its kind."""
-        with write_whole(path) as stream:
+        with atomic_write(path) as stream:
             json.dump(self._values(), stream, ensure_ascii=False)
             stream.write("\n")
 

@@ -13,7 +13,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from syntagma.files import read_lines, write_whole
+from syntagma.files import atomic_write, read_lines
 from syntagma.text.words import split
 
 _RUN = re.compile(rb"(?:[a-z]|[\xc3-\xdf](?:[\x80-\xbf]|\Z))+")
@@ -48,7 +48,7 @@ class Lexicon:
 
     def save(self, path: str | Path) -> None:
         """Write a file with one word a line, in order."""
-        with write_whole(path) as stream:
+        with atomic_write(path) as stream:
             stream.writelines(word.decode() + "\n" for word in self._sorted)
 
     def knows(self, word: bytes) -> bool:

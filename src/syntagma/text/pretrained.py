@@ -21,7 +21,7 @@ from typing import Any
 from tokenizers import Tokenizer
 
 from syntagma.errors import InputError
-from syntagma.files import write_whole
+from syntagma.files import atomic_write
 from syntagma.levels import PART, TOP, Label, Token
 from syntagma.text.vocabulary import find_label
 from syntagma.text.words import Sentence, Word, join, split
@@ -83,7 +83,7 @@ class PretrainedVocabulary:
 
     def save(self, path: str | Path) -> None:
         """Write `tokenizer.json`, which says its kind."""
-        with write_whole(path) as stream:
+        with atomic_write(path) as stream:
             json.dump(self._values(), stream, ensure_ascii=False)
             stream.write("\n")
 

@@ -24,7 +24,7 @@ from typing import Any, Final, NamedTuple
 from tokenizers import Tokenizer, models
 
 from syntagma.errors import ConfigError, InputError, Place
-from syntagma.files import write_whole
+from syntagma.files import atomic_write
 from syntagma.protobuf import fields
 from syntagma.text.subwords import CONTROLS, MOST_REMEMBERED, PIECES_KIND, Subwords, units_of
 from syntagma.text.words import Sentence, Word, split
@@ -100,7 +100,7 @@ class SentencePieces(Subwords):
 
     def save(self, path: str | Path) -> None:
         """Write `tokenizer.json`, which says its kind."""
-        with write_whole(path) as stream:
+        with atomic_write(path) as stream:
             json.dump(self._values(), stream, ensure_ascii=False)
             stream.write("\n")
 

@@ -27,7 +27,7 @@ from typing import Final
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from syntagma.errors import InputError, Place, SyntagmaError
-from syntagma.files import write_whole
+from syntagma.files import atomic_write
 from syntagma.levels import PART, TOP, Label, Token
 from syntagma.text.vocabulary import find_label
 from syntagma.text.words import Sentence, Word, split
@@ -101,7 +101,7 @@ class Subwords:
 
     def save(self, path: str | Path) -> None:
         """Write `tokenizer.json`, which the `tokenizers` library can read as well."""
-        with write_whole(path) as stream:
+        with atomic_write(path) as stream:
             stream.write(self._tokenizer.to_str(pretty=False) + "\n")
 
     @staticmethod

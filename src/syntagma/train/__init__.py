@@ -3,13 +3,14 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from syntagma.runs.folder import RunResult
     from syntagma.train.config import TrainConfig
     from syntagma.train.run import train
-    from syntagma.train.trainer import Result, Trainer
+    from syntagma.train.trainer import Trainer
     from syntagma.train.validate import Validation, Validator
 
 _HOMES = {
-    "Result": "trainer",
+    "RunResult": "trainer",
     "TrainConfig": "config",
     "Trainer": "trainer",
     "Validation": "validate",
@@ -17,7 +18,7 @@ _HOMES = {
     "train": "run",
 }
 
-__all__ = ["Result", "TrainConfig", "Trainer", "Validation", "Validator", "train"]
+__all__ = ["RunResult", "TrainConfig", "Trainer", "Validation", "Validator", "train"]
 
 
 def __getattr__(name: str) -> Any:  # torch is loaded only when something is trained

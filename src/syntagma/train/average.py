@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from syntagma.hub import hash_file
-from syntagma.train.checkpoint import save_weights
+from syntagma.runs.checkpoint import save_weights
 
 
 @dataclass(frozen=True)

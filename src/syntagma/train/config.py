@@ -6,14 +6,15 @@
 
 from __future__ import annotations
 
-import difflib
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, Self
 
-from syntagma.config import Settings
+from syntagma.aliases import renamed
 from syntagma.errors import ConfigError
 from syntagma.network.config import PRESETS, Architecture, ModelConfig, preset
+from syntagma.settings import Settings, setting, unknown
 from syntagma.text.subwords import Subwords
 
 _FROM_CORPUS = ("vocabulary", "outputs", "architecture", "labels", "pad", "start", "end", "sep", "part")
@@ -47,6 +48,7 @@ class TrainConfig(Settings):
     data: str
     """The folder of a prepared corpus."""
     preset: str = "small"
+    """The size: tiny, small, base, big, paper-paranmt or paper-wmt."""
     architecture: Architecture | None = None
     """That of the model to start from where not given; without one extra-encoder, or concat for a backbone."""
     model: dict[str, Any] = field(default_factory=dict)
@@ -59,79 +61,82 @@ class TrainConfig(Settings):
     """A pretrained Hugging Face model to train instead: a folder, a .gguf file or a hub id."""
     lora: bool = False
     """Train adapters beside the backbone's weights instead of the weights."""
-    lora_rank: int = 16
-    seed: int = 1
+    lora_rank: int = setting(16, ge=1)
+    """The rank of the adapters."""
+    seed: int = setting(1, ge=0)
+    """Decides everything that is drawn."""
     train_split: str = "train"
+    """The split to train on."""
     dev_split: str = "dev"
+    """The split to validate on."""
 
-    steps: int | None = None
-    epochs: float | None = None
-    minutes: float | None = None
-    """The run ends with the first of these that is reached; with none, after 10 epochs."""
+    steps: int | None = setting(None, gt=0)
+    """End after so many steps."""
+    epochs: float | None = setting(None, gt=0, lt=math.inf)
+    """End after so many rounds of the data; with no end given, 10."""
+    minutes: float | None = setting(None, gt=0, lt=math.inf)
+    """Plan the run to end in so many minutes."""
     replan: bool = True
     """Whether a run of so many minutes corrects its plan on the way, as the machine gets slower or faster."""
 
-    batch_tokens: int = 8000
+    batch_tokens: int = setting(8000, ge=1)
     """Source, context and infill tokens of a batch, padding included; processes share a batch."""
-    batch_sentences: int | None = None
-    accumulate: int = 1
+    batch_sentences: int | None = setting(None, ge=1)
+    """The most sentences in a batch."""
+    accumulate: int = setting(1, ge=1)
     """Batches a step."""
     skip_long: bool = False
     """Leave out examples longer than the positions, instead of refusing them."""
-    level_floor: float = 1.0
+    level_floor: float = setting(1.0, ge=0, le=1)
     """An epoch keeps a share of each example's levels, halfway from this to 1, and draws a level that brings no words
     with this weight, one of words alone with 1; 1 keeps all.  Less takes less time an epoch."""
 
-    lr: float = 7e-4
+    lr: float = setting(7e-4, gt=0, lt=math.inf)
+    """The highest learning rate."""
     schedule: Literal["inverse-sqrt", "exponential", "cosine", "linear", "constant"] = "inverse-sqrt"
-    warmup: int = 2000
-    """Steps; at most a quarter of the run."""
+    """How the rate falls after the warm-up."""
+    warmup: int = setting(2000, ge=0)
+    """Steps of warm-up, at most a quarter of the run."""
     lr_end: float = 0.0
     """Where the cosine, the line or the exponential ends; 0 stands for a hundredth of the rate in the last."""
-    weight_decay: float = 0.01
-    clip: float = 1.0
+    weight_decay: float = setting(0.01, ge=0)
+    """AdamW's weight decay."""
+    clip: float = setting(1.0, ge=0)
     """The greatest norm of a step's gradient; 0 leaves it as it is."""
-    smoothing: float = 0.1
+    smoothing: float = setting(0.1, ge=0, le=1)
+    """Label smoothing."""
 
-    validate_every: int = 500
-    """Steps."""
+    validate_every: int = setting(500, ge=1)
+    """Steps between validations."""
     validate_by: Literal["loss", "bleu", "ibleu"] = "loss"
     """What decides which weights are the best; the last two from greedy outputs for dev sources."""
-    validate_sentences: int = 200
-    """How many of them."""
-    patience: int = 0
+    validate_sentences: int = setting(200, ge=1)
+    """Dev sources to generate for, where validation is by BLEU or iBLEU."""
+    patience: int = setting(0, ge=0)
     """Validations without a better score before the run stops; 0 never stops it."""
-    keep_best: int = 5
+    keep_best: int = setting(5, ge=1)
     """The best checkpoints that are averaged."""
-    save_every: int = 500
-    """Steps."""
-    save_minutes: float = 5.0
-    log_every: int = 50
-    """Steps."""
+    save_every: int = setting(500, ge=1)
+    """Steps between checkpoints."""
+    save_minutes: float = setting(5.0, ge=0)
+    """Minutes after which a checkpoint is written in any case."""
+    log_every: int = setting(50, ge=1)
+    """Steps between lines of the log."""
 
     precision: Literal["fp32", "bf16", "auto"] = "fp32"
     """`auto` is bf16 where the hardware computes in it."""
-    threads: int = 0
+    threads: int = setting(0, ge=0)
     """Of the processor, in each process; 0 is what suits the model: one for a small one, else what torch chooses."""
     accelerator: Literal["auto", "cpu", "cuda"] = "auto"
-    devices: int = 1
+    devices: int = setting(1, ge=1)
     """Processes on this machine; `torchrun` decides for itself."""
-    nodes: int = 1
+    nodes: int = setting(1, ge=1)
+    """Machines."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.preset not in PRESETS:
             raise ConfigError(f"there is no preset {self.preset!r}", remedy=f"choose one of {', '.join(PRESETS)}")
-        for name, least in _LEAST.items():
-            value = getattr(self, name)
-            if value is not None and value < least:
-                raise ConfigError(f"{name!r} cannot be {value}", remedy=f"give a number of at least {least}")
-        for name in ("steps", "epochs", "minutes", "lr"):
-            value = getattr(self, name)
-            if value is not None and not 0 < value < float("inf"):
-                raise ConfigError(f"{name!r} cannot be {value}", remedy="give a number above 0")
-        for name in ("smoothing", "level_floor"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ConfigError(f"{name!r} cannot be {getattr(self, name)}", remedy="give a share from 0 to 1")
         if self.schedule in ("cosine", "linear", "exponential") and not 0 <= self.lr_end <= self.lr:
             raise ConfigError(f"'lr_end' cannot be {self.lr_end}", remedy=f"give a rate from 0 to {self.lr}")
         self._check_backbone()
@@ -157,7 +162,7 @@ class TrainConfig(Settings):
             raise ConfigError(what, remedy="train with architecture=concat, or seq2seq for the baseline")
         if self.init is not None:
             raise ConfigError("a run starts from a backbone or from a model, not both", remedy="leave out one of them")
-        if other := sorted(self.model.keys() - {"max_positions", "whole"}):
+        if other := sorted(self.model.keys() - {"max_positions", "seq2seq_objective"}):
             what = f"{other[0]!r} is the backbone's own and cannot be set"
             raise ConfigError(what, remedy="leave it out")
 
@@ -166,19 +171,17 @@ class TrainConfig(Settings):
         """The settings with `values`; those that only the network has go into `model`."""
         own = {one.name for one in fields(cls)}
         network = {one.name for one in fields(ModelConfig)}
-        rest = dict(values)
+        rest = renamed("ModelConfig", values)
         rest = PRESET_TRAINING.get(str(rest.get("preset")), {}) | rest
         model = rest.pop("model", {})
         if not isinstance(model, dict):
             raise ConfigError(f"'model' cannot be {model!r}", remedy="give a mapping of the network's settings")
-        model = dict(model)
+        model = renamed("ModelConfig", model)
         for name in list(rest):
             if name in network - own:
                 model[name] = rest.pop(name)
             elif name not in own:
-                near = difflib.get_close_matches(str(name), own | network, n=1)
-                remedy = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(sorted(own))}"
-                raise ConfigError(f"{name!r} is not a setting of training or of the network", remedy=remedy)
+                raise unknown(name, own | network, "training or of the network")
         return replace(super().from_dict(rest), model=model)
 
     def network(self, subwords: Subwords) -> ModelConfig:
@@ -187,15 +190,3 @@ class TrainConfig(Settings):
         outputs = subwords.outputs if subwords.outputs < subwords.size else None
         values = {**self.model, "labels": labels, "outputs": outputs}
         return preset(self.preset, subwords.size, self.usual_architecture, **values)
-
-    def differences(self, other: TrainConfig) -> list[str]:
-        """What `other` has otherwise, for an error message; where the data lies is not compared."""
-        mine, theirs = self.to_dict(), other.to_dict()
-        return [f"{k} was {mine[k]}, now {theirs[k]}" for k in mine if k != "data" and mine[k] != theirs[k]]
-
-
-_LEAST = {
-    "seed": 0, "batch_tokens": 1, "batch_sentences": 1, "accumulate": 1, "warmup": 0, "weight_decay": 0, "clip": 0,
-    "validate_every": 1, "patience": 0, "keep_best": 1, "save_every": 1, "save_minutes": 0, "log_every": 1,
-    "threads": 0, "lora_rank": 1, "devices": 1, "nodes": 1,
-}  # fmt: skip

@@ -16,8 +16,7 @@ import torch
 from torch import Tensor
 
 from syntagma.corpus.batches import Batches
-from syntagma.corpus.store import Corpus, Counts, Lengths
-from syntagma.corpus.store import Example as Stored
+from syntagma.corpus.store import Corpus, Counts, EncodedPair, Lengths
 from syntagma.errors import ConfigError, Place, SyntagmaError
 from syntagma.network.batch import Batch, Contexts, Example, make_batch, whole_level
 from syntagma.network.config import ModelConfig
@@ -35,10 +34,10 @@ class Position(NamedTuple):
 
 
 class Examples(Protocol):
-    """What is read of a split: `syntagma.corpus.store.Examples`."""
+    """What is read of a split: `syntagma.corpus.store.EncodedPairs`."""
 
     def __len__(self) -> int: ...
-    def __getitem__(self, index: int) -> Stored: ...
+    def __getitem__(self, index: int) -> EncodedPair: ...
     def lengths(self) -> Lengths:
         """The lengths of all."""
 
@@ -121,7 +120,7 @@ class Data:
         source = stored.source_ids.tolist()
         if self.config.guided:
             levels = [(level.context.tolist(), level.infill.tolist()) for level in stored.levels]
-            whole = [whole_level(stored.target_ids.tolist(), self.config)] if self.config.whole else []
+            whole = [whole_level(stored.target_ids.tolist(), self.config)] if self.config.seq2seq_objective else []
             return Example(source, [*levels, *whole])
         target = stored.target_ids if self.config.architecture == "seq2seq" else stored.linear_ids
         return Example(source, [((), target.tolist())])
@@ -202,7 +201,7 @@ def _longest(lengths: Lengths, config: ModelConfig) -> npt.NDArray[np.int64]:
 
 
 def _longest_infill(lengths: Lengths, config: ModelConfig) -> Counts:
-    return np.maximum(lengths.longest_infill, lengths.target) if config.whole else lengths.longest_infill
+    return np.maximum(lengths.longest_infill, lengths.target) if config.seq2seq_objective else lengths.longest_infill
 
 
 def _costs(lengths: Lengths, config: ModelConfig) -> npt.NDArray[np.int64]:
@@ -211,9 +210,9 @@ def _costs(lengths: Lengths, config: ModelConfig) -> npt.NDArray[np.int64]:
     if not config.guided:
         target = lengths.target if config.architecture == "seq2seq" else lengths.linear
         return np.stack([source, np.zeros_like(source), target + 1], axis=1)
-    levels = lengths.levels + config.whole
-    contexts = lengths.contexts + config.whole + len(config.context_marks) * levels
-    infills = lengths.infills + levels + (lengths.target if config.whole else 0)
+    levels = lengths.levels + config.seq2seq_objective
+    contexts = lengths.contexts + config.seq2seq_objective + len(config.context_marks) * levels
+    infills = lengths.infills + levels + (lengths.target if config.seq2seq_objective else 0)
     if config.architecture == "concat":  # a row is a level there, with the source again
         contexts = levels * (lengths.longest_context + len(config.context_marks) + 1)
         source, infills = source * levels, levels * (_longest_infill(lengths, config) + 1)

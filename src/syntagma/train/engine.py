@@ -71,15 +71,15 @@ class Engine:
         """Add up gradients; `last` says whether it is the last time before they are used."""
         loss.backward()  # type: ignore[no-untyped-call]
 
-    def sum(self, values: Tensor) -> Tensor:
+    def all_reduce(self, values: Tensor) -> Tensor:
         """The sum of a tensor over all processes."""
         return values
 
-    def first(self, values: Any) -> Any:
+    def broadcast(self, values: Any) -> Any:
         """What the first process has."""
         return values
 
-    def wait(self) -> None:
+    def barrier(self) -> None:
         """Until all processes are here."""
 
 
@@ -117,17 +117,17 @@ class FabricEngine(Engine):
         with self.fabric.no_backward_sync(module, enabled=quiet):  # type: ignore[arg-type]
             yield
 
-    def sum(self, values: Tensor) -> Tensor:
+    def all_reduce(self, values: Tensor) -> Tensor:
         """The sum of a tensor over all processes."""
         summed = self.fabric.all_reduce(values.to(self.device), reduce_op="sum")
         assert isinstance(summed, Tensor)
         return summed
 
-    def first(self, values: Any) -> Any:
+    def broadcast(self, values: Any) -> Any:
         """What the first process has."""
         return self.fabric.broadcast(values)
 
-    def wait(self) -> None:
+    def barrier(self) -> None:
         """Until all processes are here."""
         self.fabric.barrier()
 

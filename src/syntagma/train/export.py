@@ -13,9 +13,9 @@ from syntagma import __version__
 from syntagma.corpus.store import Corpus
 from syntagma.network.network import Network
 from syntagma.network.storage import save_pretrained
+from syntagma.runs.checkpoint import CheckpointError, disk_errors
+from syntagma.runs.log import duration
 from syntagma.train.average import average
-from syntagma.train.checkpoint import CheckpointError, disk_errors
-from syntagma.train.log import duration
 from syntagma.train.trainer import Trainer
 from syntagma.train.validate import Validation, validate
 
@@ -96,8 +96,8 @@ def _choose(trainer: Trainer) -> Exported:
         raise CheckpointError("none of the best weights is whole", None, "go on training with another folder")
     sets: list[list[Path]] = [paths] if len(paths) == 1 else [paths, paths[:1]]
     found: list[tuple[Exported, dict[str, Tensor]]] = []
-    for some in trainer.engine.first(sets):
-        weights = trainer.engine.first(average(some) if trainer.main else None)
+    for some in trainer.engine.broadcast(sets):
+        weights = trainer.engine.broadcast(average(some) if trainer.main else None)
         trainer.network.load_state_dict(weights)
         figures = trainer.check(validate(trainer.validator, trainer.network))
         found.append((Exported(figures, tuple(int(path.stem.removeprefix("step-")) for path in some)), weights))

@@ -55,7 +55,7 @@ def gather(config: TrainConfig, corpus: Corpus, engine: Engine, folder: Path) ->
         if engine.rank == 0:
             path.parent.mkdir(parents=True, exist_ok=True)
             Tokenised.of(split, vocabulary, path)
-        engine.wait()
+        engine.barrier()
         return Tokenised.of(split, vocabulary, path)
 
     return Material(network, vocabulary, examples, origin)

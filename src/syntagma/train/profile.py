@@ -6,7 +6,6 @@ whenever one hands over to the next.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -15,45 +14,16 @@ from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
 from syntagma.network.network import Network
+from syntagma.stopwatch import OTHER, Stopwatch
 
 SOURCE, CONTEXT, DECODING, OUTPUT = "source encoding", "context encoding", "decoding", "output layer"
-OPTIMISER, DATA, OTHER = "optimiser", "data", "other"
+OPTIMISER, DATA = "optimiser", "data"
 PARTS = (SOURCE, CONTEXT, DECODING, OUTPUT, OPTIMISER, DATA, OTHER)
 
 
-class Stopwatch:
-    """Seconds by part; `switch` says which part begins."""
-
-    def __init__(self, device: torch.device) -> None:
-        self.seconds = dict.fromkeys(PARTS, 0.0)
-        self._cuda = device.type == "cuda"
-        self._part = OTHER
-        self._since = time.perf_counter()
-
-    def switch(self, part: str) -> None:
-        """What follows belongs to `part`."""
-        if self._cuda:
-            torch.cuda.synchronize()
-        now = time.perf_counter()
-        self.seconds[self._part] += now - self._since
-        self._part, self._since = part, now
-
-    def reset(self) -> None:
-        """Forget what was measured."""
-        self.switch(OTHER)
-        self.seconds = dict.fromkeys(PARTS, 0.0)
-
-    def shares(self) -> dict[str, float]:
-        """The share of each part, 0 to 1."""
-        total = sum(self.seconds.values()) or 1.0
-        return {part: seconds / total for part, seconds in self.seconds.items()}
-
-
-class Silent:
-    """Measures nothing, which is what most runs do."""
-
-    def switch(self, part: str) -> None:
-        """Do nothing."""
+def stopwatch(device: torch.device) -> Stopwatch:
+    """A stopwatch for the parts of a step, which waits for the device."""
+    return Stopwatch(PARTS, torch.cuda.synchronize if device.type == "cuda" else None)
 
 
 def attach(watch: Stopwatch, network: Network) -> list[RemovableHandle]:

@@ -11,27 +11,30 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Literal
 
-from syntagma.config import read_mapping
 from syntagma.corpus.store import Corpus
-from syntagma.errors import ConfigError, Place
+from syntagma.errors import ConfigError
+from syntagma.files import locked
 from syntagma.network.network import Network
+from syntagma.runs.checkpoint import sweep
+from syntagma.runs.folder import CHECKPOINTS, RunResult, claim
+from syntagma.runs.log import Log, duration, read_events
+from syntagma.settings import read_mapping
+from syntagma.stopwatch import OTHER
 from syntagma.text.vocabulary import Vocabulary
-from syntagma.train.checkpoint import sweep
 from syntagma.train.config import TrainConfig
 from syntagma.train.data import Data
 from syntagma.train.engine import Engine, make_engine
 from syntagma.train.export import Exported, export
-from syntagma.train.log import Log, duration, read_events
 from syntagma.train.material import Material, gather
-from syntagma.train.profile import OTHER, Stopwatch, attach
+from syntagma.train.profile import attach, stopwatch
 from syntagma.train.start import settled
-from syntagma.train.state import State
-from syntagma.train.trainer import Result, Trainer
+from syntagma.train.state import TrainState
+from syntagma.train.trainer import Trainer
 from syntagma.train.validate import LossValidator, Several, Validator
 
 PROFILED = 20
@@ -49,20 +52,20 @@ def train(
     validator: MakeValidator | None = None,
     quiet: bool = False,
     tensorboard: bool = False,
-) -> Result:
+) -> RunResult:
     """Train a model into the folder `out`; a run that is there goes on, a finished one is left as it is."""
     folder = Path(out)
     config = settled(config)
     corpus = Corpus.open(config.data)
     engine = make_engine(config)
-    _guard(folder, config, engine)
-    with _locked(folder, engine):
+    _claim(folder, config, engine)
+    with nullcontext() if engine.rank else locked(folder):
         trainer = make_trainer(config, corpus, engine, folder, validator, quiet=quiet, tensorboard=tensorboard)
         resumed = trainer.resume()
         if resumed and (folder / "config.json").is_file():  # it is written last
             trainer.display.say(f"this run is finished, its model is in {folder}")
             figures = read_mapping(folder / "config.json")["about"]["figures"]
-            return Result(trainer.state.step, trainer.state.seconds, figures, main=trainer.main)
+            return RunResult(trainer.state.step, trainer.state.seconds, figures, main=trainer.main)
         _begin(trainer, folder, resumed, command)
         result = trainer.run()
         if result.signal is not None:
@@ -74,7 +77,7 @@ def train(
             trainer.display.say(early)
         chosen = export(trainer, corpus, _begun_by(folder) or command)
         _end(trainer, folder, chosen)
-        return Result(result.step, trainer.state.seconds, chosen.validation.figures, main=trainer.main)
+        return RunResult(result.step, trainer.state.seconds, chosen.validation.figures, main=trainer.main)
 
 
 def make_trainer(
@@ -135,48 +138,23 @@ def identity(corpus: Corpus, material: Material | None = None) -> str:
 # -- the folder
 
 
-def _guard(folder: Path, config: TrainConfig, engine: Engine) -> None:
-    """Refuse a folder with something else in it; write the settings into a new one."""
-    path = folder / "train.json"
+def _claim(folder: Path, config: TrainConfig, engine: Engine) -> None:
+    """Make the folder this run's; what is wrong with it is said in every process."""
     problem = None
     if engine.rank == 0:
-        if path.exists():
-            changed = TrainConfig.load(path).differences(config)
-            if changed:
-                problem = f"a run with other settings is here ({'; '.join(changed)})"
-        elif folder.exists() and (not folder.is_dir() or any(one.suffix != ".part" for one in folder.iterdir())):
-            problem = "it holds something else than a run"
-        else:
-            config.save(path)
-    problem = engine.first(problem)
-    if problem is not None:
-        raise ConfigError(problem, Place(str(folder)), "give another --out, or the settings in its train.json")
-
-
-@contextmanager
-def _locked(folder: Path, engine: Engine) -> Iterator[None]:
-    """One run at a time in a folder; the lock goes with the process, however that ends."""
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        yield
-        return
-    if engine.rank:
-        yield
-        return
-    with open(folder / ".lock", "w") as stream:
         try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            what = "another run is at work in this folder"
-            raise ConfigError(what, Place(str(folder)), "wait for it or stop it") from None
-        yield
+            claim(folder, config, apart_from=("data",))
+        except ConfigError as error:
+            problem = error
+    problem = engine.broadcast(problem)
+    if problem is not None:
+        raise problem
 
 
 def _begin(trainer: Trainer, folder: Path, resumed: bool, command: str) -> None:
     if not trainer.main:
         return
-    for part in (folder, folder / "checkpoints", folder / "best"):
+    for part in (folder, folder / CHECKPOINTS, folder / "best"):
         sweep(part)
     state = trainer.state
     parameters = sum(weight.numel() for weight in trainer.network.parameters())
@@ -189,7 +167,7 @@ def _begin(trainer: Trainer, folder: Path, resumed: bool, command: str) -> None:
     Log(folder, -1).write("start", 0, **facts, corpus=trainer.identity, command=command)
 
 
-def ended_early(config: TrainConfig, state: State, limit: int | None) -> str | None:
+def ended_early(config: TrainConfig, state: TrainState, limit: int | None) -> str | None:
     """A warning where a run of so many minutes has ended well before they were over."""
     if config.minutes is None or state.seconds >= 0.9 * 60 * config.minutes:
         return None
@@ -226,7 +204,7 @@ def profile(config: TrainConfig, out: str | Path, steps: int = PROFILED) -> dict
     config = settled(config)
     corpus = Corpus.open(config.data)
     trainer = make_trainer(config, corpus, Engine(config), Path(out), quiet=True)
-    watch = Stopwatch(trainer.engine.device)
+    watch = stopwatch(trainer.engine.device)
     assert isinstance(trainer.network, Network)
     handles = attach(watch, trainer.network)
     trainer.stepper.watch = watch

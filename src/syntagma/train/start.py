@@ -100,7 +100,7 @@ def _shape(config: TrainConfig, start: ModelConfig, subwords: Subwords) -> Model
     values: dict[str, Any] = {**start.to_dict(), "vocabulary": subwords.size}
     if config.architecture not in (None, start.architecture):
         usual = config.network(subwords)
-        values |= {name: getattr(usual, name) for name in ("architecture", "whole", *_LAYERS)}
+        values |= {name: getattr(usual, name) for name in ("architecture", "seq2seq_objective", *_LAYERS)}
     return ModelConfig.from_dict(values | config.model)
 
 

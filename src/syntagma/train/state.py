@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from syntagma.runs.schedule import Clock, Plan
 from syntagma.train.data import Position
-from syntagma.train.schedule import Clock, Plan
 
 
 @dataclass
@@ -35,7 +35,7 @@ class Window:
 
 
 @dataclass
-class State:
+class TrainState:
     """Where a run is."""
 
     plan: Plan
@@ -75,6 +75,6 @@ class State:
         return asdict(self)
 
     @staticmethod
-    def from_dict(values: Mapping[str, Any]) -> State:
+    def from_dict(values: Mapping[str, Any]) -> TrainState:
         """The state from plain values."""
-        return State(**{**values, "plan": Plan.from_dict(values["plan"]), "window": Window(**values["window"])})
+        return TrainState(**{**values, "plan": Plan.from_dict(values["plan"]), "window": Window(**values["window"])})

@@ -18,10 +18,11 @@ from torch import Tensor
 from syntagma.errors import SyntagmaError
 from syntagma.network.batch import Batch
 from syntagma.network.interface import Learns
+from syntagma.stopwatch import OTHER, Stopwatch
 from syntagma.train.config import TrainConfig
 from syntagma.train.data import Levels, Position, share
 from syntagma.train.engine import Engine
-from syntagma.train.profile import DATA, OPTIMISER, OTHER, OUTPUT, SOURCE, Silent, Stopwatch
+from syntagma.train.profile import DATA, OPTIMISER, OUTPUT, SOURCE
 
 
 class Diverged(SyntagmaError):
@@ -35,7 +36,7 @@ class Taken(NamedTuple):
     numbers: Sequence[int]
 
 
-class Step(NamedTuple):
+class TrainStep(NamedTuple):
     """What a step found, summed over all processes, and what the first process and the signals said."""
 
     total: float
@@ -68,29 +69,32 @@ class Stepper:
         self.levels = levels
         self.weights = dict(network.named_parameters())
         self.optimizer = make_optimizer(config, network)
-        self.watch: Stopwatch | Silent = Silent()
+        self.watch = Stopwatch()
 
-    def step(self, number: int, batches: Sequence[Taken], rate: float, planned: int = 0, stop: bool = False) -> Step:
+    def step(
+        self, number: int, batches: Sequence[Taken], rate: float, planned: int = 0, stop: bool = False
+    ) -> TrainStep:
         """Take the step that follows `number` others; `planned` and `stop` are passed on to all processes."""
         sums = torch.zeros(6, dtype=torch.float64)
         for at, taken in enumerate(batches):
             sums[:4] += self._backward(number, at, taken, last=at + 1 == len(batches))
         self.watch.switch(OPTIMISER)
         sums[4], sums[5] = planned, stop
-        total, nll, correct, tokens, *said = self.engine.sum(sums).tolist()
+        total, nll, correct, tokens, *said = self.engine.all_reduce(sums).tolist()
         gradients = [weight.grad for weight in self.weights.values() if weight.grad is not None]
         norm = float(torch.nn.utils.get_total_norm(gradients)) * self.engine.world / max(tokens, 1.0)
         if not (math.isfinite(total) and math.isfinite(norm)):
             raise _diverged(total, number, batches)
         clip = self.config.clip
         factor = min(1.0, clip / (norm + 1e-6)) if clip else 1.0
-        torch._foreach_mul_(gradients, factor * self.engine.world / max(tokens, 1.0))
+        for gradient in gradients:
+            gradient.mul_(factor * self.engine.world / max(tokens, 1.0))
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
         self.watch.switch(OTHER)
-        return Step(total, nll, correct, tokens, norm, int(said[0]), bool(said[1]))
+        return TrainStep(total, nll, correct, tokens, norm, int(said[0]), bool(said[1]))
 
     def _backward(self, number: int, at: int, taken: Taken, last: bool) -> Tensor:
         """Gradients of this process's share of a batch; its sums [total, nll, correct, tokens]."""

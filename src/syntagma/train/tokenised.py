@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -17,12 +17,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from syntagma.corpus.store import Example, IdLevel, Lengths, Pair, Split
-from syntagma.levels import PART, Label, Token, levels
+from syntagma.corpus.encoding import encode_pair
+from syntagma.corpus.store import EncodedPair, IdLevel, Lengths, Pair, Split
 from syntagma.text.vocabulary import Vocabulary
-from syntagma.text.words import Word
-from syntagma.tree import Tree
-from syntagma.tree.node import CLOSE
 
 _COLUMNS = ("source", "target", "linear", "levels", "sizes")
 _NOTE = "of.json"
@@ -57,14 +54,14 @@ class Tokenised:
     def __len__(self) -> int:
         return len(self._ends["source"])
 
-    def __getitem__(self, index: int) -> Example:
+    def __getitem__(self, index: int) -> EncodedPair:
         flat = self._cell("levels", index)
         found, start = [], 0
         bounds = np.cumsum(self._cell("sizes", index)).tolist()
         for middle, end in zip(bounds[::2], bounds[1::2], strict=True):
             found.append(IdLevel(flat[start:middle], flat[middle:end]))
             start = end
-        return Example(self._cell("source", index), found, self._cell("target", index), self._cell("linear", index))
+        return EncodedPair(self._cell("source", index), found, self._cell("target", index), self._cell("linear", index))
 
     def _cell(self, name: str, at: int) -> Column:
         ends = self._ends[name]
@@ -109,35 +106,9 @@ def write_ids(pairs: Iterable[Pair], vocabulary: Vocabulary, folder: Path) -> No
         ends = {name: stack.enter_context(open(folder / f"{name}.ends", "wb")) for name in _COLUMNS}
         written = dict.fromkeys(_COLUMNS, 0)
         for pair in pairs:
-            for name, numbers in _lists(pair, vocabulary):
+            encoded = encode_pair(pair.source, pair.words, pair.tree, vocabulary)
+            for name in _COLUMNS:
+                numbers = getattr(encoded, name)
                 ids[name].write(np.array(numbers, np.int32).tobytes())
                 written[name] += len(numbers)
                 ends[name].write(np.int64(written[name]).tobytes())
-
-
-def _lists(pair: Pair, vocabulary: Vocabulary) -> Iterator[tuple[str, Sequence[int]]]:
-    """The lists of a pair, by column."""
-    words = spoken(pair.words)
-    yield "source", vocabulary.encode(pair.source)
-    yield "target", vocabulary.encode_tokens(words)
-    yield "linear", vocabulary.encode_tokens(linear(pair.tree, words))
-    flat = [vocabulary.encode_tokens(tokens) for level in levels(pair.tree, words) for tokens in level]
-    yield "levels", [number for one in flat for number in one]
-    yield "sizes", [len(one) for one in flat]
-
-
-def spoken(words: Sequence[Word]) -> tuple[Word, ...]:
-    """The words of a text, which begins as if one space stood before it."""
-    return tuple(Word(word.text, " " + word.space if not at else word.space) for at, word in enumerate(words))
-
-
-def linear(tree: Tree, words: Sequence[Word]) -> list[Token]:
-    """A pruned tree as one sequence in which a label opens a constituent and `<c>` closes it."""
-    leaves = iter(words)
-    tokens: list[Token] = []
-    for item in tree.walk[1:-1]:
-        if item == CLOSE:
-            tokens.append(PART)
-        else:
-            tokens.append(Label(item[1:]) if item[0] == "(" else next(leaves))
-    return tokens

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from syntagma.errors import ConfigError, Place
-from syntagma.train.average import BestWeights
-from syntagma.train.checkpoint import (
+from syntagma.runs.checkpoint import (
     Checkpoint,
     listed_best,
     load_checkpoint,
@@ -19,30 +18,18 @@ from syntagma.train.checkpoint import (
     restore_optimizer,
     save_checkpoint,
 )
+from syntagma.runs.folder import CHECKPOINTS, RunResult
+from syntagma.runs.log import Display, Log
+from syntagma.runs.schedule import IGNORED, Plan, learning_rate, planned_steps, step_limit
+from syntagma.runs.signals import Signals
+from syntagma.train.average import BestWeights
 from syntagma.train.config import TrainConfig
 from syntagma.train.data import Data, Levels, walk
 from syntagma.train.engine import Engine
-from syntagma.train.log import Display, Log
 from syntagma.train.material import Material
-from syntagma.train.schedule import IGNORED, Plan, learning_rate, planned_steps, step_limit
-from syntagma.train.signals import Signals
-from syntagma.train.state import State, Window
-from syntagma.train.step import Diverged, Step, Stepper, Taken
+from syntagma.train.state import TrainState, Window
+from syntagma.train.step import Diverged, Stepper, Taken, TrainStep
 from syntagma.train.validate import Validation, Validator, validate
-
-
-@dataclass(frozen=True)
-class Result:
-    """How a run ended."""
-
-    step: int
-    seconds: float
-    figures: dict[str, float]
-    """Of the last validation."""
-    signal: int | None = None
-    """What stopped it, where it is not finished."""
-    main: bool = True
-    """Whether this is the process that speaks for all."""
 
 
 class Trainer:
@@ -77,7 +64,7 @@ class Trainer:
         self.batches = data.batches(config.batch_tokens, config.seed, config.batch_sentences)
         self.limit = step_limit(config, len(self.batches) / config.accumulate)
         self.best = BestWeights(out / "best", config.keep_best)
-        self.state = State(Plan.begin(config, self.limit))
+        self.state = TrainState(Plan.begin(config, self.limit))
         self.reserve = 60 * (config.minutes or 0) * 0.02
         self._saved_at = time.monotonic()
 
@@ -85,8 +72,8 @@ class Trainer:
 
     def resume(self) -> bool:
         """Take up the newest whole checkpoint; whether there was one."""
-        found = load_checkpoint(self.out / "checkpoints") if self.main else None
-        found = self.engine.first(found)
+        found = load_checkpoint(self.out / CHECKPOINTS) if self.main else None
+        found = self.engine.broadcast(found)
         if found is not None:
             self.network.load_state_dict(found.weights)
             restore_optimizer(self.stepper.optimizer, self.stepper.weights, found.optimizer)
@@ -94,7 +81,7 @@ class Trainer:
             if values.pop("identity") != self.identity:
                 what = "the corpus is not the one that this run was begun with"
                 raise ConfigError(what, Place(self.config.data), "give the corpus as it was, or another --out")
-            self.state = State.from_dict(values)
+            self.state = TrainState.from_dict(values)
             self.best.from_list(self.state.best)
         return found is not None
 
@@ -107,12 +94,12 @@ class Trainer:
         weights = dict(self.network.state_dict())
         tensors = optimizer_tensors(self.stepper.optimizer, self.stepper.weights)
         values = self.state.to_dict() | {"identity": self.identity}
-        save_checkpoint(self.out / "checkpoints", self.state.step, Checkpoint(weights, tensors, values))
-        self.best.sweep(listed_best(self.out / "checkpoints"))
+        save_checkpoint(self.out / CHECKPOINTS, self.state.step, Checkpoint(weights, tensors, values))
+        self.best.sweep(listed_best(self.out / CHECKPOINTS))
 
     # -- the loop
 
-    def run(self) -> Result:
+    def run(self) -> RunResult:
         """Train until the end or a signal; a checkpoint is written in both cases."""
         self.network.train()
         log = Log(self.out, self.state.step, self.tensorboard) if self.main else None
@@ -130,7 +117,7 @@ class Trainer:
             finally:
                 if log is not None:
                     log.close()
-        return Result(self.state.step, self.state.seconds, self.state.figures, signal, self.main)
+        return RunResult(self.state.step, self.state.seconds, self.state.figures, signal, self.main)
 
     def upcoming(self) -> Iterator[list[Taken]]:
         """The batches of each step that is still to come."""
@@ -197,7 +184,7 @@ class Trainer:
 
     # -- what is told
 
-    def _count(self, found: Step, seconds: float) -> None:
+    def _count(self, found: TrainStep, seconds: float) -> None:
         window = self.state.window
         self.state.window = replace(
             window,
@@ -215,7 +202,8 @@ class Trainer:
         figures = state.window.figures()
         if log is not None:
             log.write("train", state.step, epoch=state.epoch, lr=rate, **figures, seconds=state.seconds)
-        self.display.show(state.step, state.plan.steps or self.limit, figures, self._left())
+        text = f"loss {figures['nll']:.3f}, {figures['tokens_per_second']:,.0f} tokens/s"
+        self.display.show(state.step, state.plan.steps or self.limit, text, self._left())
         state.window = Window()
 
     def _left(self) -> float | None:
@@ -230,7 +218,7 @@ class Trainer:
         found = self.check(validate(self.validator, self.network))
         state.validated, state.figures = state.step, found.figures
         weights = dict(self.network.state_dict())
-        best = self.engine.first(self.main and self.best.offer(state.step, found.score, weights))
+        best = self.engine.broadcast(self.main and self.best.offer(state.step, found.score, weights))
         state.waited = 0 if best else state.waited + 1
         state.enough = 0 < self.config.patience <= state.waited
         if log is not None:

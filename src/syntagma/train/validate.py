@@ -45,7 +45,7 @@ class LossValidator:
                 with self.engine.precision():
                     loss = network.loss(self.data.batch(mine).to(self.engine.device))
                 sums += torch.tensor([float(loss.nll), float(loss.correct), loss.tokens], dtype=torch.float64)
-        nll, correct, tokens = self.engine.sum(sums).tolist()
+        nll, correct, tokens = self.engine.all_reduce(sums).tolist()
         mean = nll / tokens
         figures = {"nll": mean, "perplexity": math.exp(min(mean, 50.0)), "accuracy": correct / tokens}
         return Validation(-mean, figures)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from syntagma.serve.counters import Counters
-from syntagma.serve.guard import Guard, Refusal, Rules, is_loopback, may_be_called
+from syntagma.serve.middleware import Guard, Refusal, Rules, is_loopback, may_be_called
 
 TOKEN = "sesame-open"
 

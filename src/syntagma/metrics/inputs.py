@@ -91,7 +91,7 @@ class Inputs:
 def read_segments(inputs: Inputs) -> Iterator[tuple[Segment, ...]]:
     """The segments: each a tuple of the system's and, if there is a baseline, the baseline's."""
     inputs.check()
-    columns = _Columns()
+    columns = _SideBySide()
     hyp = columns.add(inputs.hyp, _text)
     refs = [columns.add(path, _text) for path in inputs.refs]
     src = columns.add(inputs.src, _text)
@@ -180,7 +180,7 @@ def read_nbest_line(line: str) -> tuple[str, tuple[Candidate, ...]]:
     return made.get("source", ""), tuple(candidates)
 
 
-class _Columns:
+class _SideBySide:
     """Several files read side by side."""
 
     def __init__(self) -> None:

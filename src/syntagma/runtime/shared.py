@@ -78,7 +78,7 @@ class Stack:
 
 
 @dataclass(frozen=True, eq=False)
-class Shelf:
+class SharedStack:
     """A stack, and the place [N] in it that each row looks at."""
 
     stack: Stack
@@ -102,41 +102,43 @@ class Shelf:
         layout[seats] = np.arange(len(seats))
         return layout.reshape(-1, most), seats
 
-    def select(self, rows: IdArray) -> Shelf:
+    def select(self, rows: IdArray) -> SharedStack:
         """For those rows [N]; places that nobody looks at any more go when they are many."""
         places = self.places[rows]
         if np.array_equal(places, self.places):
             return self
         used = np.flatnonzero(np.bincount(places, minlength=len(self.stack)))
         if not len(used) or len(used) > _FULL_ENOUGH * len(self.stack):
-            return Shelf(self.stack, places)
-        return Shelf(self.stack.take(used), np.searchsorted(used, places))
+            return SharedStack(self.stack, places)
+        return SharedStack(self.stack.take(used), np.searchsorted(used, places))
 
     @staticmethod
-    def join(shelves: Sequence[Shelf]) -> Shelf:
-        """One shelf with the places and rows of all."""
-        starts = np.cumsum([0, *(len(shelf.stack) for shelf in shelves)])
-        places = [shelf.places + start for shelf, start in zip(shelves, starts, strict=False)]
-        return Shelf(Stack.join([shelf.stack for shelf in shelves]), np.concatenate(places))
+    def join(several: Sequence[SharedStack]) -> SharedStack:
+        """One stack with the places and rows of all."""
+        starts = np.cumsum([0, *(len(shared.stack) for shared in several)])
+        places = [shared.places + start for shared, start in zip(several, starts, strict=False)]
+        return SharedStack(Stack.join([shared.stack for shared in several]), np.concatenate(places))
 
     @staticmethod
-    def of_sources(sources: Sequence[EncodedSource]) -> Shelf:
-        """A shelf for rows with those sources, of which each stands on it once."""
+    def of_sources(sources: Sequence[EncodedSource]) -> SharedStack:
+        """A stack for rows with those sources, of which each stands on it once."""
         numbers = {source: number for number, source in enumerate(dict.fromkeys(sources))}
-        return Shelf(Stack.of_sources(list(numbers)), np.array([numbers[one] for one in sources], np.int64))
+        return SharedStack(Stack.of_sources(list(numbers)), np.array([numbers[one] for one in sources], np.int64))
 
     @staticmethod
-    def join_sources(shelves: Sequence[Shelf]) -> Shelf:
-        """One shelf with the rows of all, where the shelves may have sources in common."""
-        largest = max((shelf.stack for shelf in shelves), key=len)
+    def join_sources(several: Sequence[SharedStack]) -> SharedStack:
+        """One stack with the rows of all, where the stacks may have sources in common."""
+        largest = max((shared.stack for shared in several), key=len)
         numbers = {owner: number for number, owner in enumerate(largest.owners)}
-        for shelf in shelves:
-            for owner in shelf.stack.owners:
+        for shared in several:
+            for owner in shared.stack.owners:
                 numbers.setdefault(owner, len(numbers))
         new = list(numbers)[len(largest) :]
         stack = Stack.join([largest, Stack.of_sources(new)]) if new else largest
-        places = [np.array([numbers[one] for one in shelf.stack.owners], np.int64)[shelf.places] for shelf in shelves]
-        return Shelf(stack, np.concatenate(places))
+        places = [
+            np.array([numbers[one] for one in shared.stack.owners], np.int64)[shared.places] for shared in several
+        ]
+        return SharedStack(stack, np.concatenate(places))
 
 
 def join_padded(arrays: Sequence[Array], size: int, axis: int, value: Any = 0, *, left: bool = False) -> Array:

@@ -15,9 +15,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
-from typing import Any
-
-from syntagma.train.config import TrainConfig
+from typing import Any, Protocol
 
 MEASURED = 30
 """Steps that a run of so many minutes is timed for before it plans its end."""
@@ -31,6 +29,45 @@ LAST = 100
 """In the last such part of the time a plan is not looked at again because its steps are half done."""
 
 
+class ScheduleSettings(Protocol):
+    """The settings of a run that decide its end and its learning rate."""
+
+    @property
+    def steps(self) -> int | None:
+        """The last step, if given."""
+        ...
+
+    @property
+    def epochs(self) -> float | None:
+        """Rounds of the data, if given."""
+        ...
+
+    @property
+    def minutes(self) -> float | None:
+        """The time, if given."""
+        ...
+
+    @property
+    def lr(self) -> float:
+        """The highest learning rate."""
+        ...
+
+    @property
+    def lr_end(self) -> float:
+        """The rate that a line or a cosine ends at."""
+        ...
+
+    @property
+    def schedule(self) -> str:
+        """The curve after the warm-up."""
+        ...
+
+    @property
+    def warmup(self) -> int:
+        """Steps in which the rate rises."""
+        ...
+
+
 @dataclass(frozen=True)
 class Plan:
     """The end of a run, None while a time budget is still being measured, and the turns that the way there took."""
@@ -41,7 +78,7 @@ class Plan:
     """Steps with how far along the run was; straight lines between them, and from the last to the end."""
 
     @staticmethod
-    def begin(config: TrainConfig, limit: int | None) -> Plan:
+    def begin(config: ScheduleSettings, limit: int | None) -> Plan:
         """The plan before the first step; `limit` is the number of steps that the run must not exceed."""
         if limit is None or (config.minutes is not None and limit > IGNORED + MEASURED):
             return Plan(None, config.warmup, ())
@@ -81,16 +118,17 @@ class Plan:
         return Plan(values["steps"], values["warmup"], tuple((int(s), float(p)) for s, p in values["knots"]))
 
 
-def learning_rate(config: TrainConfig, plan: Plan, step: int) -> float:
+def learning_rate(config: ScheduleSettings, plan: Plan, step: int) -> float:
     """The rate of the step that follows `step` others.
 
-    >>> config = TrainConfig("corpus", lr=1.0, schedule="cosine", lr_end=0.5)
+    >>> from types import SimpleNamespace
+    >>> config = SimpleNamespace(lr=1.0, schedule="cosine", lr_end=0.5)
     >>> [round(learning_rate(config, Plan(8, 2), step), 3) for step in range(8)]
     [0.5, 1.0, 1.0, 0.967, 0.875, 0.75, 0.625, 0.533]
-    >>> line = TrainConfig("corpus", lr=1.0, schedule="linear")
+    >>> line = SimpleNamespace(lr=1.0, schedule="linear", lr_end=0.0)
     >>> [round(learning_rate(line, Plan(6, 2), step), 3) for step in range(6)]
     [0.5, 1.0, 1.0, 0.75, 0.5, 0.25]
-    >>> curve = TrainConfig("corpus", lr=1.0, schedule="exponential", lr_end=0.0625)
+    >>> curve = SimpleNamespace(lr=1.0, schedule="exponential", lr_end=0.0625)
     >>> [round(learning_rate(curve, Plan(6, 2), step), 3) for step in range(7)]
     [0.5, 1.0, 1.0, 0.5, 0.25, 0.125, 0.062]
     """
@@ -104,8 +142,12 @@ def learning_rate(config: TrainConfig, plan: Plan, step: int) -> float:
     done = (plan.progress(step) - start) / max(1 - start, 1e-9)
     if config.schedule == "exponential":
         return float(config.lr * ((config.lr_end or config.lr / 100) / config.lr) ** done)
-    left = 1 - done if config.schedule == "linear" else 0.5 * (1 + math.cos(math.pi * done))
-    return config.lr_end + (config.lr - config.lr_end) * left
+    return config.lr_end + (config.lr - config.lr_end) * decay(config.schedule, done)
+
+
+def decay(schedule: str, done: float) -> float:
+    """How much of the rate is left when so much of the way down is done: a line or a cosine from 1 to 0."""
+    return 1 - done if schedule == "linear" else 0.5 * (1 + math.cos(math.pi * done))
 
 
 @dataclass(frozen=True)
@@ -145,7 +187,7 @@ def planned_steps(clock: Clock, plan: Plan, limit: int | None, replan: bool) -> 
     return None if total == plan.steps else total
 
 
-def step_limit(config: TrainConfig, steps_an_epoch: float) -> int | None:
+def step_limit(config: ScheduleSettings, steps_an_epoch: float) -> int | None:
     """The steps after which the run ends whatever the clock says."""
     ends = [] if config.steps is None else [config.steps]
     if config.epochs is not None:

@@ -17,11 +17,11 @@ from typing import NamedTuple
 import numpy as np
 
 from syntagma.corpus.filters import Reason, Selection, normalise
-from syntagma.corpus.keys import KeySet, either_way_key, pair_key, text_key
-from syntagma.corpus.options import Input, Options
-from syntagma.corpus.readers import Row, Rows, Stream, format_of, read_input
+from syntagma.corpus.hashing import KeySet, either_way_key, pair_key, text_key
+from syntagma.corpus.options import CorpusOptions, Input
+from syntagma.corpus.readers import InputRow, Rows, Stream, format_of, read_input
 from syntagma.errors import InputError, Place
-from syntagma.files import write_whole
+from syntagma.files import atomic_write
 
 ROW_REASONS = frozenset(
     {"missing-column", "not-json", "bad-csv", "not-utf-8", "nul", "empty-side", "where", "keep-fraction"}
@@ -33,7 +33,7 @@ OVERLAP = "held-out-text"
 """The reason of training pairs that would show the model a source of dev or test."""
 
 
-class Entry(NamedTuple):
+class RawPair(NamedTuple):
     """A pair on its way, or a row that is already rejected."""
 
     row: int  # from 1, over all inputs: those of test and dev come first
@@ -56,24 +56,24 @@ class Chunk(NamedTuple):
     number: int
     rows: int
     digest: str
-    entries: list[Entry]
+    entries: list[RawPair]
 
     def save(self, path: Path) -> None:
         """Write the chunk for a worker that shares nothing but a file system."""
-        with write_whole(path) as stream:
+        with atomic_write(path) as stream:
             json.dump([self.number, self.rows, self.digest, self.entries], stream, ensure_ascii=False)
 
     @staticmethod
     def load(path: Path) -> Chunk:
         """The chunk that was saved."""
         number, rows, digest, entries = json.loads(path.read_text(encoding="utf-8"))
-        return Chunk(number, rows, digest, [Entry(*entry) for entry in entries])
+        return Chunk(number, rows, digest, [RawPair(*entry) for entry in entries])
 
 
-class Intake:
+class Ingest:
     """The inputs as chunks."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: CorpusOptions) -> None:
         self.options = options
         self.rows = Rows(options)
         self._selection = Selection.of(options)
@@ -84,7 +84,7 @@ class Intake:
     def __iter__(self) -> Iterator[Chunk]:
         for path in self.options.exclude:
             self._held_out.add(np.array(list(_excluded_keys(path)), np.uint64))
-        waiting: list[Row] = []
+        waiting: list[InputRow] = []
         number = 0
         for row in self.rows:
             waiting.append(row)
@@ -97,21 +97,21 @@ class Intake:
             names = ", ".join(one.path for one in self.options.inputs)
             raise InputError("there are no pairs", Place(names), "give a file with source<TAB>target lines")
 
-    def _chunk(self, number: int, rows: list[Row]) -> Chunk:
+    def _chunk(self, number: int, rows: list[InputRow]) -> Chunk:
         if number == 0 and all(row.reason == "missing-column" for row in rows):
             what = f"no line has the columns asked for ({rows[0].detail} in line {rows[0].line})"
             raise InputError(what, Place(rows[0].file), "name the columns of source and target with --columns")
         digest = blake2b(digest_size=16)
-        entries: list[Entry] = []
+        entries: list[RawPair] = []
         for at, row in enumerate(rows):
             facts = (row.split, row.source, row.target, row.others, row.tree, row.reason)
             digest.update(repr(facts).encode("utf-8", "replace"))
             entries.extend(self._entries(number * self.options.chunk_rows + at + 1, row))
         return Chunk(number, len(rows), digest.hexdigest(), self._mark_repeated(entries))
 
-    def _entries(self, number: int, row: Row) -> Iterator[Entry]:
+    def _entries(self, number: int, row: InputRow) -> Iterator[RawPair]:
         """The pairs of a row: itself, and turned round where both directions are asked for."""
-        pair = Entry(number, row.file, row.line, row.split, False, row.source, row.target, tree=row.tree)
+        pair = RawPair(number, row.file, row.line, row.split, False, row.source, row.target, tree=row.tree)
         if row.reason is not None:
             yield pair._replace(reason=row.reason, detail=row.detail, tree=None)
             return
@@ -128,7 +128,7 @@ class Intake:
             swapped = (touched >> 1) | (touched & 1) << 1
             yield pair._replace(backwards=True, source=target, target=source, tree=None, touched=swapped)
 
-    def _mark_repeated(self, entries: list[Entry]) -> list[Entry]:
+    def _mark_repeated(self, entries: list[RawPair]) -> list[RawPair]:
         """Give identical, repeated and held-out training pairs their reason; dev and test pairs are held out."""
         held = [entry for entry in entries if entry.split != "train" and entry.reason is None]
         self._held_out.add(np.array([entry.key for entry in held], np.uint64))
@@ -148,7 +148,7 @@ class Intake:
                 entries[at] = entries[at]._replace(reason="duplicate", detail="the pair was seen before")
         return entries
 
-    def _refuse(self, entry: Entry, excluded: bool) -> Reason | None:
+    def _refuse(self, entry: RawPair, excluded: bool) -> Reason | None:
         if excluded:
             return "held-out", "the pair, or its reverse, is in dev, test or an excluded file"
         if entry.source == entry.target and not self.options.keep_identical:
@@ -166,6 +166,6 @@ def _excluded_keys(path: str) -> Iterator[int]:
     one = Input(path)
     with ExitStack() as stack:
         stream = None if format_of(one) == "corpus" else stack.enter_context(Stream(path))
-        for row in read_input(one, stream, Options(inputs=(one,)), stack):
+        for row in read_input(one, stream, CorpusOptions(inputs=(one,)), stack):
             if row.reason is None:
                 yield either_way_key(normalise(row.source), normalise(row.target))

@@ -9,13 +9,13 @@ import json
 import math
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from syntagma.errors import InputError, MissingExtra, Place
-from syntagma.files import write_whole
+from syntagma.files import atomic_write
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -39,7 +39,7 @@ class Log:
         lines = self.path.read_text(encoding="utf-8").splitlines()
         kept = [line for line in lines if _step_of(line) <= step]
         if len(kept) < len(lines):
-            with write_whole(self.path) as stream:
+            with atomic_write(self.path) as stream:
                 stream.writelines(line + "\n" for line in kept)
 
     def write(self, event: str, step: int, **values: Any) -> None:
@@ -112,11 +112,10 @@ class Display:
         if self._progress is not None:
             self._progress.stop()
 
-    def show(self, step: int, steps: int | None, figures: Mapping[str, float], left: float | None) -> None:
-        """How far the run is, with its latest figures and the seconds that are left."""
+    def show(self, step: int, steps: int | None, text: str, left: float | None) -> None:
+        """Show how far the run is, with its latest figures as `text` and the seconds that are left."""
         if self.quiet:
             return
-        text = f"loss {figures['nll']:.3f}, {figures['tokens_per_second']:,.0f} tokens/s"
         remaining = "" if left is None else f", {duration(left)} left"
         if self._progress is not None and self._task is not None:
             self._progress.update(self._task, completed=step, total=steps, description=text + remaining)

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from syntagma.train import checkpoint as module
-from syntagma.train.checkpoint import (
+from syntagma.runs import checkpoint as module
+from syntagma.runs.checkpoint import (
     Checkpoint,
     CheckpointError,
     damage,

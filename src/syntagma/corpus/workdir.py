@@ -8,27 +8,18 @@ in pieces.
 from __future__ import annotations
 
 import json
-import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
-from syntagma.corpus.options import Options
+from syntagma.corpus.options import CorpusOptions
 from syntagma.errors import ConfigError, Place, SyntagmaError
-from syntagma.files import write_whole
+from syntagma.files import atomic_write
+from syntagma.settings import Settings
 
 WORK: Final = "work"
-
-
-class RunOptions(Protocol):
-    """Everything that decides what a run makes."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The options as plain JSON values."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +29,14 @@ class Product:
     name: str
     facts: str
     files: tuple[str, ...]
-    read: Callable[[Mapping[str, Any]], RunOptions]
+    read: Callable[[Mapping[str, Any]], Settings]
 
 
 CORPUS: Final = Product(
-    "corpus", "corpus.json", ("pairs-*.parquet", "ids-*.arrow", "rejects.jsonl", "tokenizer.json"), Options.from_dict
+    "corpus",
+    "corpus.json",
+    ("pairs-*.parquet", "ids-*.arrow", "rejects.jsonl", "tokenizer.json"),
+    CorpusOptions.from_dict,
 )
 
 
@@ -50,30 +44,8 @@ class StaleWork(ConfigError):
     """What was done before does not fit what is asked for now."""
 
 
-@contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Make the folder and keep other runs out of it; the lock goes with the process, however that ends."""
-    if folder.exists() and not folder.is_dir():
-        raise ConfigError("this is a file", Place(str(folder)), "give --out a new or empty folder")
-    folder.mkdir(parents=True, exist_ok=True)
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        yield
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    except BlockingIOError:
-        what = "another run is at work in this folder"
-        raise ConfigError(what, Place(str(folder)), "wait for it or stop it") from None
-    finally:
-        os.close(handle)
-
-
 def make_or_resume(
-    folder: Path, options: RunOptions, overwrite: bool, make: Callable[[], None], product: Product = CORPUS
+    folder: Path, options: Settings, overwrite: bool, make: Callable[[], None], product: Product = CORPUS
 ) -> None:
     """Call `make` in a folder that is ours, unless all is there; with `overwrite`, anew where old work does not fit."""
     if claim(folder, options, overwrite, product):
@@ -88,7 +60,7 @@ def make_or_resume(
         make()
 
 
-def claim(folder: Path, options: RunOptions, overwrite: bool, product: Product = CORPUS) -> bool:
+def claim(folder: Path, options: Settings, overwrite: bool, product: Product = CORPUS) -> bool:
     """Make the folder ours; whether the product is there already."""
     if (folder / WORK / "removing").exists():
         remove(folder, product)
@@ -98,7 +70,7 @@ def claim(folder: Path, options: RunOptions, overwrite: bool, product: Product =
         raise ConfigError(what, Place(str(folder)), "give --out a new or empty folder")
     complete = (folder / product.facts).exists()
     if begun is not None and begun != options and not overwrite and (complete or _has_work(folder)):
-        changed = "; ".join(differences(begun, options))
+        changed = "; ".join(begun.differences(options))
         what = f"this {product.name} was begun with other options ({changed})"
         raise StaleWork(what, Place(str(folder)), "give another --out, or --overwrite to start anew")
     if begun == options and not (complete and overwrite):
@@ -109,21 +81,9 @@ def claim(folder: Path, options: RunOptions, overwrite: bool, product: Product =
         return complete
     if begun is not None:
         remove(folder, product)
-    with write_whole(folder / WORK / "options.json") as stream:
+    with atomic_write(folder / WORK / "options.json") as stream:
         json.dump(options.to_dict(), stream, ensure_ascii=False, indent=1)
     return False
-
-
-def differences(begun: RunOptions, now: RunOptions) -> list[str]:
-    """What the second options have otherwise, for an error message.
-
-    >>> from syntagma.corpus.options import Input
-    >>> differences(Options((Input("pairs.tsv"),), max_words=40), Options((Input("pairs.tsv"),)))
-    ['max_words: 40, now 128']
-    """
-    mine, theirs = begun.to_dict(), now.to_dict()
-    changed = [name for name in mine if mine[name] != theirs[name]]
-    return [name if name == "inputs" else f"{name}: {mine[name]}, now {theirs[name]}" for name in changed]
 
 
 def remove(folder: Path, product: Product = CORPUS) -> None:
@@ -142,7 +102,7 @@ def remove(folder: Path, product: Product = CORPUS) -> None:
     shutil.rmtree(folder / WORK)
 
 
-def _begun_with(folder: Path, product: Product) -> RunOptions | None:
+def _begun_with(folder: Path, product: Product) -> Settings | None:
     for path in (folder / product.facts, folder / WORK / "options.json"):
         try:
             values = json.loads(path.read_text(encoding="utf-8"))

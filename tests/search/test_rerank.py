@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from search_models import TEXTS, random_model
+from syntagma.runtime.base import score_texts
+from syntagma.runtime.torch import TorchRuntime
+from syntagma.search import Generator, SearchOptions
+from syntagma.search.request import SAID_BACK, SearchRequest
+from syntagma.text import Subwords, split
+
+SUBWORDS = Subwords.train([split(text).words for text in TEXTS * 3], size=300)
+
+
+def reranked(**options: Any) -> Generator:
+    settings = {"beam": 4, "max_depth": 5, "max_tokens": 14, "rerank": "seq2seq", "channel_weight": 0.5} | options
+    return Generator(
+        TorchRuntime(random_model(SUBWORDS, 3, seq2seq_objective=True)), SUBWORDS, SearchOptions.from_dict(settings)
+    )
+
+
+def faithfulness(generator: Generator, source: str, text: str) -> float:
+    ids, copy = tuple(SUBWORDS.encode(text)), tuple(SUBWORDS.encode(source))
+    forth, back = score_texts(generator.runtime, [(copy, ids), (ids, copy)])
+    return forth / len(ids) + 0.5 * back / len(copy)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_texts_far_less_faithful_than_the_source_are_left_out(text: str) -> None:
+    free = reranked()(text, nbest=4)
+    copy = faithfulness(reranked(), text, text)
+    losses = sorted(copy - faithfulness(reranked(), text, output.text) for output in free)
+    margin = max(1e-3, (losses[0] + losses[-1]) / 2)
+    kept = reranked(copy_margin=margin)(text, nbest=4)
+    expected = [output.text for output in free if copy - faithfulness(reranked(), text, output.text) <= margin]
+    assert [output.text for output in kept] == (expected or [text])
+
+
+@pytest.fixture
+def nothing_is_faithful(monkeypatch: pytest.MonkeyPatch) -> None:
+    def only_the_source(ids: tuple[int, ...], request: SearchRequest, scores: object) -> float:
+        return 0.0 if ids == request.source_as_target else -9.0
+
+    monkeypatch.setattr("syntagma.search.rerank._faithfulness", only_the_source)
+
+
+@pytest.mark.usefixtures("nothing_is_faithful")
+def test_where_none_is_left_the_source_is_said_back_with_a_note() -> None:
+    (output,) = reranked(copy_margin=1.0)(TEXTS[0], nbest=4)
+    assert (output.text, output.note, output.levels[0]) == (TEXTS[0], SAID_BACK, "<T>")
+    assert output.tree is not None
+    assert tuple(output.tree.words()) == split(TEXTS[0]).texts()
+
+
+@pytest.mark.usefixtures("nothing_is_faithful")
+def test_a_user_who_forbids_copies_gets_none() -> None:
+    for text in TEXTS:
+        (output, *_) = reranked(copy_margin=1.0)(text, forbid_copy=True)
+        assert output.text != text
