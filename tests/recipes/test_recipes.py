@@ -160,7 +160,7 @@ def test_everything_wrong_is_listed_at_once(syntagma: Run, data: Path, tmp_path:
     for part in (
         "'sistems' is no part of a recipe; did you mean 'systems'?",
         "there is no metric 'blue'",
-        "prepare: label_noise is 2.0",
+        "prepare: 'label_noise' cannot be 2.0",
         "systems, guided: 'widht' is not a setting",
         "distil: there is no system 'nobody'",
         "rows, a: there is no system 'gided'",

@@ -132,7 +132,7 @@ def _missing_files(recipe: Recipe, data: Path, prepared: bool) -> Iterator[str]:
 
 def _missing_models(recipe: Recipe, data: Path) -> Iterator[str]:
     """Pretrained models that are neither bundled nor a folder of the data nor look like a hub id."""
-    named = {recipe.prepare.get("pieces"): ""}
+    named: dict[str | None, str] = {recipe.prepare.get("pieces"): ""}
     for name, system in recipe.systems.items():
         settings = recipe.training | system
         given = recipe.given_model(name)
@@ -140,12 +140,12 @@ def _missing_models(recipe: Recipe, data: Path) -> Iterator[str]:
             named[given] = f"; give --model {name}=FOLDER, or --model {name}= to leave that system out"
         else:
             named |= {settings.get("init"): "", settings.get("backbone"): ""}
-    for name, remedy in named.items():
-        if not name or name in bundled("model") or re.fullmatch(r"[\w-][\w.-]*/[\w.-]+", name):
+    for model, remedy in named.items():
+        if not model or model in bundled("model") or re.fullmatch(r"[\w-][\w.-]*/[\w.-]+", model):
             continue
-        folder = Path(locate(name, data))
+        folder = Path(locate(model, data))
         if not folder.is_dir():
-            yield f"{folder if folder.is_absolute() else data / name}: there is no such folder{remedy}"
+            yield f"{folder if folder.is_absolute() else data / model}: there is no such folder{remedy}"
 
 
 def _uneven(texts: Texts, data: Path) -> Iterator[str]:
