@@ -13,6 +13,7 @@ import httpx
 import torch
 
 from search_models import TEXTS, random_model
+from syntagma.network.purpose import Purpose
 from syntagma.runtime.torch import TorchRuntime
 from syntagma.search import Generator, SearchOptions
 from syntagma.serve.app import make_app
@@ -37,7 +38,7 @@ def growing_generator(**options: Any) -> Generator:
 
 def tiny_service(batch: int = 32, queue: int = 128, **settings: Any) -> Service:
     """A service of one such model."""
-    served = serve_model("tiny", growing_generator(), task="paraphrase", batch=batch, queue=queue)
+    served = serve_model("tiny", growing_generator(), purpose=Purpose("paraphrase"), batch=batch, queue=queue)
     return Service({"tiny": served}, **settings)
 
 

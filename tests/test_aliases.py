@@ -17,7 +17,7 @@ SEARCH = {
     "novel": True, "stutter": False, "adjacent_repeats": False, "coin": False, "rank": "whole", "back": 0.2,
     "diversity": 1, "groups": 2,
 }  # fmt: skip
-MODEL = {"whole": True}
+MODEL = {"whole": True, "slots": True, "max_slots": 32}
 
 
 @pytest.fixture(autouse=True)
@@ -51,8 +51,8 @@ def test_former_names_of_the_search(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_model_folder_of_the_release_before(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    config = ModelConfig.from_dict({"vocabulary": 100, "seq2seq_objective": True})
-    values = config.to_dict()
-    former = {"whole": values.pop("seq2seq_objective")} | values
+    present = {"seq2seq_objective": True, "label_index": True, "max_open_labels": 32}
+    config = ModelConfig.from_dict({"vocabulary": 100} | present)
+    former = {name: value for name, value in config.to_dict().items() if name not in present} | MODEL
     assert read_config(tmp_path, json.loads(json.dumps({"model": former}))) == (config, {})
     assert "'whole' is now seq2seq_objective=True" in capsys.readouterr().err

@@ -29,3 +29,13 @@ def test_no_private_names_of_other_libraries() -> None:
         for name in private.findall(path.read_text(encoding="utf-8"))
     }
     assert used == set()
+
+
+def test_docstrings_are_imperatives_or_noun_phrases() -> None:
+    begun = []
+    for path in ROOT.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                begun += [f"{path.name}: {line}" for line in (ast.get_docstring(node) or "").splitlines()[:1]]
+    assert len(begun) > 1000
+    assert [line for line in begun if ": What " in line[:60]] == []

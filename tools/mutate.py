@@ -27,7 +27,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGETS: dict[str, list[str]] = {
-    "levels.py": ["tests/levels"],
+    "levels.py": ["tests/test_levels.py"],
     "template/guide.py": ["tests/template"],
     "template/shape.py": ["tests/template"],
     "template/syntax.py": ["tests/template"],

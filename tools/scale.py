@@ -54,11 +54,11 @@ def prepare(pairs: int, folder: Path) -> None:
 
 def distil(pairs: int, folder: Path) -> None:
     """A teacher of chance writes every source anew; preparing what it writes is measured by itself."""
-    from syntagma import distillation
     from syntagma.corpus import Corpus
     from syntagma.network.config import preset
     from syntagma.network.network import Network
     from syntagma.network.storage import save_pretrained
+    from syntagma.train import distillation
 
     corpus = Corpus.open(folder / "corpus")
     subwords = corpus.subwords

@@ -45,6 +45,8 @@ ALIASES: dict[str, dict[str, Alias]] = {
     },
     "ModelConfig": {
         "whole": Alias("seq2seq_objective"),
+        "slots": Alias("label_index"),
+        "max_slots": Alias("max_open_labels"),
     },
 }
 """For each class of settings: former names."""

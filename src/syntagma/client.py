@@ -23,7 +23,7 @@ from syntagma.errors import SyntagmaError
 
 
 class ServiceError(SyntagmaError):
-    """What the service refused, or that it does not answer; `status` is 0 then."""
+    """A refusal by the service, or no answer from it (`status` is 0 then)."""
 
     def __init__(self, what: str, status: int = 0) -> None:
         super().__init__(what)
@@ -50,7 +50,7 @@ class Client:
         self.address, self.token, self.seconds, self.tries = address.rstrip("/"), token, seconds, tries
 
     def models(self) -> list[dict[str, Any]]:
-        """What the service has."""
+        """The models that the service has."""
         found: list[dict[str, Any]] = self._json("/v1/models")["models"]
         return found
 

@@ -71,6 +71,10 @@ class LabelError(SyntagmaError):
     """A constituent label that is not allowed, or not one of the kept ones."""
 
 
+class BackboneError(SyntagmaError):
+    """A pretrained model that cannot be found or used."""
+
+
 class InputError(SyntagmaError):
     """A file or line that cannot be read as text."""
 
@@ -94,7 +98,7 @@ _TRAINING = ("torch", "transformers", "pyarrow", "onnx")
 
 
 def explain(error: BaseException) -> SyntagmaError | None:
-    """What the system, and not the program, has refused, as an error of this family; None for anything else.
+    """Turn an error of the system into one of this family; None for anything else.
 
     >>> str(explain(OSError(errno.ENOSPC, "No space left on device", "run/log.jsonl")))
     'run/log.jsonl: no space left on device; make room and give the same command again'
@@ -110,7 +114,7 @@ def explain(error: BaseException) -> SyntagmaError | None:
             return InputError(what, remedy="give it as UTF-8, or in a file")
         what = f"the output takes {error.encoding} only, and {character!r} is not in it"
         return InputError(what, remedy="set PYTHONIOENCODING=utf-8")
-    if isinstance(error, MemoryError) or _is_allocation(error):
+    if is_out_of_memory(error):
         return SyntagmaError(
             "there is not enough memory", remedy="give shorter texts, a smaller batch or fewer workers"
         )
@@ -124,9 +128,17 @@ def explain(error: BaseException) -> SyntagmaError | None:
     return InputError(what, place, "make room and give the same command again" if full else "check the path")
 
 
-def _is_allocation(error: BaseException) -> bool:
-    """Whether torch or safetensors says that memory has run out, for which they have no error of their own."""
-    return isinstance(error, RuntimeError) and "can't allocate memory" in str(error)
+_ALLOCATION = ("can't allocate memory", "out of memory", "failed to allocate memory", "bad allocation", "bad_alloc")
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether memory has run out, be it a device's; torch and ONNX Runtime say so in words only.
+
+    >>> is_out_of_memory(RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB")), is_out_of_memory(KeyError(1))
+    (True, False)
+    """
+    told = str(error).lower() if isinstance(error, Exception) and not isinstance(error, OSError | SyntagmaError) else ""
+    return isinstance(error, MemoryError) or any(phrase in told for phrase in _ALLOCATION)
 
 
 def _text(name: object) -> str:

@@ -27,8 +27,6 @@ from syntagma.process import keep_freed_memory
 Job = TypeVar("Job")
 Result = TypeVar("Result")
 
-ENGINES = ("local", "ray")
-
 
 @dataclass(frozen=True, slots=True)
 class Progress:
@@ -43,12 +41,12 @@ class Progress:
 Watch = Callable[[Progress], None]
 
 
-def run(engine: str, work: Callable[[Job], Result], jobs: Iterable[Job], workers: int) -> Iterator[Result]:
+def run(executor: str, work: Callable[[Job], Result], jobs: Iterable[Job], workers: int) -> Iterator[Result]:
     """The results of the jobs."""
-    if engine == "ray":
+    if executor == "ray":
         return run_ray(work, jobs, workers)
-    if engine != "local":
-        raise ConfigError(f"there is no engine {engine!r}", remedy="use local or ray")
+    if executor != "local":
+        raise ConfigError(f"there is no executor {executor!r}", remedy="use local or ray")
     return run_here(work, jobs) if workers == 1 else run_processes(work, jobs, workers)
 
 
@@ -120,9 +118,9 @@ def _do(job: Any) -> Any:
 
 
 @contextmanager
-def session(engine: str, workers: int) -> Iterator[None]:
-    """What an engine needs for a whole run: for `ray`, the cluster that RAY_ADDRESS names, or a Ray started here."""
-    if engine != "ray":
+def session(executor: str, workers: int) -> Iterator[None]:
+    """Start what an executor needs for a run: for `ray`, the cluster that RAY_ADDRESS names, or a Ray of its own."""
+    if executor != "ray":
         yield
         return
     ray = _ray()
@@ -142,7 +140,7 @@ def _ray() -> Any:
         import ray  # type: ignore[import-not-found, unused-ignore]
         import ray.data  # type: ignore[import-not-found, unused-ignore]
     except ImportError:
-        raise MissingExtra("ray", "ray", "the engine ray") from None
+        raise MissingExtra("ray", "ray", "the executor ray") from None
     logging.getLogger("ray.data").setLevel(logging.ERROR)
     return ray
 

@@ -84,7 +84,7 @@ class _Rejoined(io.RawIOBase):
 
 
 def source_name(source: str | Path) -> str:
-    """What messages call a source of lines."""
+    """The name of a source of lines in messages."""
     return "standard input" if str(source) == STDIN else str(source)
 
 

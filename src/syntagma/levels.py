@@ -148,7 +148,7 @@ def _tokens(tree: Tree, words: Sequence[Any] | None) -> tuple[list[Token], list[
         if not any("RB-" in item for item in walk):  # no escaped brackets: the walk's words are the words
             return tokens, ends
         words = tree.words()
-    leaves = [at for at, item in enumerate(walk) if not ends[at] and item != CLOSE]
+    leaves = [index for index, item in enumerate(walk) if not ends[index] and item != CLOSE]
     if len(leaves) != len(words):
         raise ValueError(f"the tree has {len(leaves)} words, {len(words)} were given")
     for at, word in zip(leaves, words, strict=True):

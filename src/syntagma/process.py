@@ -1,11 +1,14 @@
-"""What a program tells its own process, and a library must not: how to keep memory, how many threads to use."""
+"""Settings of the process, which are a program's to make and not a library's: memory kept, threads."""
 
 from __future__ import annotations
 
 import ctypes
 import importlib
 import sys
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+from syntagma.errors import is_out_of_memory
 
 # Names of the C library for what `mallopt` sets.
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD = -1, -2, -3
@@ -26,6 +29,29 @@ def keep_freed_memory() -> bool:
     settings = {_MMAP_THRESHOLD: 1 << 30, _TRIM_THRESHOLD: 1 << 30, _TOP_PAD: 1 << 26}
     heard = [tell(name, value) == 1 for name, value in settings.items()]
     return all(heard)
+
+
+Item = TypeVar("Item")
+Made = TypeVar("Made")
+
+
+def halving(call: Callable[[list[Item]], Iterable[Made]], items: list[Item]) -> list[Made]:
+    """What `call` makes of items, one result each; where memory runs out, of their halves.
+
+    >>> def two_at_most(items: list[int]) -> list[int]:
+    ...     if len(items) > 2:
+    ...         raise MemoryError
+    ...     return [10 * item for item in items]
+    >>> halving(two_at_most, [1, 2, 3, 4, 5])
+    [10, 20, 30, 40, 50]
+    """
+    try:
+        return list(call(items))
+    except Exception as error:
+        if len(items) < 2 or not is_out_of_memory(error):
+            raise
+    middle = len(items) // 2
+    return halving(call, items[:middle]) + halving(call, items[middle:])
 
 
 _SMALL = 20_000_000

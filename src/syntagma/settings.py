@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import functools
 import inspect
 import json
 import math
@@ -42,6 +43,12 @@ from typing import Any, Literal, NamedTuple, Self, Union, get_args, get_origin, 
 from syntagma.aliases import renamed
 from syntagma.errors import ConfigError, Place
 from syntagma.files import atomic_write
+
+
+@functools.cache
+def _hints(kind: Any) -> dict[str, Any]:
+    """The types of a class's fields; a service asks for them with every request."""
+    return get_type_hints(kind)
 
 
 def setting(
@@ -110,7 +117,7 @@ class Settings:
         if not isinstance(values, Mapping):
             raise ConfigError(f"{shown(values)} are no settings of {cls.__name__}", remedy="give a mapping of them")
         values = renamed(cls.__name__, values)
-        hints = get_type_hints(cls)
+        hints = _hints(cls)  # type: ignore[arg-type]
         known = {item.name for item in _fields(cls)}
         for name in values:
             if name not in known:
@@ -160,7 +167,7 @@ class Settings:
         Text stays text where a setting is one; a list gets a value each time that its name is given; `a.b=1` reaches
         settings inside settings; all else is read as JSON.
         """
-        hints = get_type_hints(cls)
+        hints = _hints(cls)  # type: ignore[arg-type]
         values: dict[str, Any] = {}
         for name, text in split_arguments(arguments):
             (name, text), *_ = renamed(cls.__name__, {name: _json_or_text(text)}, warn=True).items()
@@ -342,6 +349,11 @@ def _told(value: Any) -> str:
 _KINDS = {int: "whole number", float: "number", bool: "true or false", str: "text", type(None): "none"}
 
 
+def _listed(words: Iterable[str]) -> str:
+    *first, last = words
+    return f"{', '.join(first)} or {last}" if first else last
+
+
 def kind_of(hint: Any) -> str:
     """A type in words.
 
@@ -350,9 +362,9 @@ def kind_of(hint: Any) -> str:
     """
     origin, inner = get_origin(hint), get_args(hint)
     if origin is Literal:
-        return " or ".join(map(str, inner))
+        return _listed(map(str, inner))
     if origin in (Union, types.UnionType):
-        return " or ".join(map(kind_of, inner))
+        return _listed(word for choice in inner for word in kind_of(choice).replace(" or ", ", ").split(", "))
     if origin is tuple:
         return f"list of {kind_of(inner[0])}"
     if origin is dict:

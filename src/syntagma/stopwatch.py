@@ -52,8 +52,23 @@ class Stopwatch:
         self.seconds = dict.fromkeys(self._parts, 0.0)
         self._since = time.perf_counter()
 
+    def report(self, network: float | None = None) -> str:
+        """The seconds and the share of each part, the longest first, and the sum; a line each.
+
+        `network` are the seconds of all these in which the network itself has computed, where that is known.
+        """
+        self.switch(self._part)
+        total = sum(self.seconds.values())
+        lines = [_line(part, seconds, total) for part, seconds in sorted(self.seconds.items(), key=lambda one: -one[1])]
+        inside = [] if network is None else [_line("of all this, in the network", network, total)]
+        return "\n".join([*lines, *inside, _line("in all", total, total)])
+
     def shares(self) -> dict[str, float]:
         """The share of each part in all the time since the watch was made or reset, 0 to 1, `other` last."""
         self.switch(self._part)
         total = sum(self.seconds.values()) or 1.0
         return {part: self.seconds[part] / total for part in sorted(self.seconds, key=lambda part: part == OTHER)}
+
+
+def _line(name: str, seconds: float, total: float) -> str:
+    return f"{name}: {seconds:.2f} s, {100 * seconds / (total or 1.0):.1f}%"

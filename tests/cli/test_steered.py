@@ -14,8 +14,8 @@ from syntagma.cli.output import target
 from syntagma.errors import ConfigError, SyntagmaError
 from syntagma.network.storage import save_pretrained
 from syntagma.search import Generator
-from syntagma.search.generator import EXEMPLARS
 from syntagma.search.steered import SteeredText, Text
+from syntagma.search.steering import EXEMPLARS
 from syntagma.text import Subwords, split
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -73,7 +73,7 @@ def test_bad_lines_are_one_sentence_each_and_others_go_on(syntagma: Run, model: 
     assert "this is not JSON" in said[2]
     assert "never closed" in said[3]
     assert "both given" in said[4]
-    assert "'soft', 'hard'" in said[5]
+    assert "soft, hard or none" in said[5]
     records = _records(done.stdout)
     assert [len(record["hypotheses"]) for record in records] == [0] * 6 + [1]  # type: ignore[arg-type]
 
@@ -123,16 +123,16 @@ def test_resumed_only_with_the_same_steering(tmp_path: Path) -> None:
 
 
 def test_exemplars_are_parsed_together(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from syntagma.search import generator as module
+    from syntagma.search import steering as module
 
-    parser, batches = module._parser(), []
+    parser, batches = module.exemplar_parser(), []
 
     class Counting:
         def parse(self, sentences: list[list[str]]) -> object:
             batches.append(len(sentences))
             return parser.parse(sentences)
 
-    monkeypatch.setattr(module, "_parser", Counting)
+    monkeypatch.setattr(module, "exemplar_parser", Counting)
     generator = Generator.from_pretrained(model)
     texts: list[Text] = [SteeredText("I ate.", exemplar="He left.", exemplar_depth=1) for _ in range(EXEMPLARS + 3)]
     assert all(isinstance(found, list) for found in generator.stream(texts))

@@ -36,5 +36,5 @@ def test_ray_makes_the_same_corpus(
     pairs, trees = write_pairs(300)
     options = CorpusOptions(inputs=(Input(pairs),), parser=f"brackets:{trees}", vocab_size=400, chunk_rows=60, dev=10)
     prepare(options, tmp_path / "local", workers=1)
-    prepare(options, tmp_path / "ray", engine="ray", workers=2)
+    prepare(options, tmp_path / "ray", executor="ray", workers=2)
     assert hashes(tmp_path / "ray") == hashes(tmp_path / "local")

@@ -201,5 +201,5 @@ def test_workers_change_nothing_and_their_errors_arrive(tmp_path: Path, write_pa
 
 
 def test_unknown_engine() -> None:
-    with pytest.raises(ConfigError, match="there is no engine 'spark'; use local or ray"):
+    with pytest.raises(ConfigError, match="there is no executor 'spark'; use local or ray"):
         list(engines_module.run("spark", int, [], 1))

@@ -47,7 +47,9 @@ RESULTS = {
 def processes() -> Iterator[ForkServerContext]:
     """Processes that begin with everything already loaded."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["faults.child", "syntagma.train.run", "syntagma.distillation", "torch._dynamo"])
+    context.set_forkserver_preload(
+        ["faults.child", "syntagma.train.run", "syntagma.train.distillation", "torch._dynamo"]
+    )
     yield context
     forkserver._forkserver._stop()  # type: ignore[attr-defined]
 

@@ -213,7 +213,11 @@ def test_with_a_parser_its_name_is_signed(run, monkeypatch: pytest.MonkeyPatch) 
         (("--hyp", "@hyp"), "no metric can be computed"),
         ((*TEXT, "--json", "--latex"), "more than one kind of output"),
         ((*TEXT, "--against", "@base", "--resamples", "0"), "--against needs resamples"),
-        ((*TEXT, "--tokenize", "moses"), "no tokenisation 'moses'"),
+        ((*TEXT, "--tokenize", "moses"), "'tokenize' cannot be 'moses'"),
+        ((*TEXT, "resamples=-1"), "'resamples' cannot be -1; give a number of at least 0"),
+        ((*TEXT, "r=2"), "'r' cannot be 2.0; give a number from 0 to 1"),
+        ((*TEXT, "--beam", "0"), "'beam' cannot be 0; give a number of at least 1"),
+        ((*TEXT, "rr=1"), "'rr' is not a setting of EvaluateSettings; did you mean 'r'"),
         ((*TEXT, "--metrics", "blue"), "no metric 'blue'"),
         (("--hyp", "@hyp", "--metrics", "bleu"), "bleu needs --ref"),
         (("--hyp", "@hyp", "--ref", "@one", "--metrics", "bleu"), "different numbers of lines"),
@@ -227,7 +231,7 @@ def test_errors_are_one_clear_sentence(run, arguments: tuple[str, ...], message:
         run(*arguments, **FILES, one="a\n", open="a\n<VP> b\n", none="")
 
 
-@pytest.mark.parametrize("arguments", [("--resamples", "-1"), ("--r", "2"), ("--beam", "0"), ("--unknown",)])
+@pytest.mark.parametrize("arguments", [("--unknown",), ("--metrics",)])
 def test_wrong_usage_is_code_2(run, arguments: tuple[str, ...]) -> None:
     assert run(*TEXT, *arguments, **FILES).exit_code == 2
 

@@ -68,7 +68,7 @@ def test_unequal_lengths_are_counted(put, hyp: int, ref: int) -> None:
 @pytest.mark.parametrize("text", ["<NP>", "i ate <NP> .", "<T>", "<c> i", "a <SBAR>"])
 def test_a_hypothesis_with_an_open_label_is_unfinished(put, text: str) -> None:
     path = put("h", "fine", text)
-    with pytest.raises(SyntagmaError, match=r"h, line 2: the hypothesis holds the open label <\w+>; .*--allow-labels"):
+    with pytest.raises(SyntagmaError, match=r"h, line 2: the hypothesis holds the open label <\w+>; .*allow_labels"):
         list(read_segments(Inputs(path)))
     assert [systems[0].hyp for systems in read_segments(Inputs(path, allow_labels=True))] == ["fine", text]
 

@@ -14,7 +14,7 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from backbone.tiny import make_base
+from network.backbone.tiny import make_base
 from network.test_marian import our_scores
 from syntagma.errors import SyntagmaError
 from syntagma.network.config import ModelConfig

@@ -21,7 +21,7 @@ from syntagma.runtime.torch import TorchRuntime
 T, S, NP, VP, PP = LABELS = (5, 6, 7, 8, 9)
 PART = 4
 ARCHITECTURES: list[Architecture] = ["extra-encoder", "extra-attention", "concat"]
-EXTRAS = {"copy": True, "slots": True, "history": True}
+EXTRAS = {"copy": True, "label_index": True, "history": True}
 
 
 def config(architecture: Architecture = "extra-encoder", **changes: object) -> ModelConfig:

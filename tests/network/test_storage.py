@@ -23,7 +23,7 @@ def folder(tmp_path: Path) -> Path:
     subwords = Subwords.train([split("I ate an apple.").words] * 3, size=290)
     torch.manual_seed(0)
     labels = tuple(subwords.label_id(label) for label in ("T", *subwords.labels))
-    network = Network(preset("tiny", subwords.size, labels=labels, slots=True, positions="learned")).eval()
+    network = Network(preset("tiny", subwords.size, labels=labels, label_index=True, positions="learned")).eval()
     save_pretrained(tmp_path / "model", network, subwords, "# A model\n", about={"alpha": 0.8})
     return tmp_path / "model"
 

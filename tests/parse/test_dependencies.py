@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from parse.test_conllu import read
 from syntagma.parse.conllu import DependencyTree, Token
-from syntagma.parse.dependencies import NOMINAL, RELATIONS, Style, lift, relation_of, to_tree
+from syntagma.parse.dependencies import NOMINAL, Style, to_tree
+from syntagma.parse.relations import RELATIONS, lift, relation_of
 
 _TAG = re.compile(r"\((?!TOP |S |NP |VP |PP )[^ ()]+ ([^ ()]+)\)")
 

@@ -15,7 +15,7 @@ from syntagma.runs.checkpoint import (
     CheckpointError,
     damage,
     disk_errors,
-    found,
+    list_checkpoints,
     listed_best,
     load_checkpoint,
     optimizer_tensors,
@@ -37,7 +37,7 @@ def names(folder: Path) -> list[str]:
 
 def test_the_last_two_are_kept_and_the_newest_is_taken(tmp_path: Path) -> None:
     assert load_checkpoint(tmp_path / "none") is None
-    assert found(tmp_path / "none") == []
+    assert list_checkpoints(tmp_path / "none") == []
     for step in (3, 20, 100):
         assert save_checkpoint(tmp_path, step, made(step)) == tmp_path / f"step-{step:08d}"
     assert names(tmp_path) == ["step-00000020", "step-00000100"]

@@ -32,14 +32,14 @@ KINDS: dict[str, dict[str, Any]] = {
     "post-norm gelu": {"norm": "post", "activation": "gelu"},
     "learned from 2": {"positions": "learned", "first_position": 2, "context_marks": (1, 2)},
     "copy": {"copy": True},
-    "slots history": {"slots": True, "history": True},
-    "everything": {"copy": True, "slots": True, "history": True, "decoder_layers": 2, "source_layers": 2},
+    "slots history": {"label_index": True, "history": True},
+    "everything": {"copy": True, "label_index": True, "history": True, "decoder_layers": 2, "source_layers": 2},
     "copy seq2seq": {"architecture": "seq2seq", "copy": True},
     "as Marian": {
         "norm": "post", "context_norm": "pre", "activation": "swish", "positions": "marian",
         "output_bias": True, "outputs": 50,
     },
-    "copy concat": {"architecture": "concat", "copy": True, "slots": True},
+    "copy concat": {"architecture": "concat", "copy": True, "label_index": True},
 }
 # fmt: on
 

@@ -72,6 +72,16 @@ def test_modules_of_the_core(module: str) -> None:
     assert done.stderr == ""
 
 
+@pytest.mark.parametrize("command", ["parse", "generate"])
+@pytest.mark.parametrize("more", [["--device", "cuda"], ["--precision", "bf16"]])
+def test_devices_need_torch(command: str, more: list[str]) -> None:
+    assert core(command, "--device", "cpu", "I nod.").stdout
+    done = core(command, *more, "I nod.", check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith("syntagma: a network that is no graph on the CPU needs the package torch, which is")
+    assert len(done.stderr.splitlines()) == 1
+
+
 @pytest.mark.parametrize("words", [["train"], ["prepare"], ["export"]])
 def test_what_needs_more_says_so(words: list[str], tmp_path: Path) -> None:
     more = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -214,6 +215,6 @@ def test_an_old_library(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_no_torch_for_a_folder_without_graphs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | {"graphs": {}}))
-    monkeypatch.setattr("syntagma.runtime.folder.find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(ModelError, match="it has no graphs, so only torch can run it; run `syntagma export"):
         load_model(folder)

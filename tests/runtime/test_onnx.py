@@ -179,3 +179,27 @@ def test_half_precision(tmp_path: Path) -> None:
     state = runtime.open(runtime.encode(SOURCES[:1]), contexts[1:2])
     step = runtime.step(state, np.array([0]), np.array([[2, 4]]), everything(network.config, 1), 5)
     check(step.tokens[0], step.scores[0], follow(network, SOURCES[0], contexts[1], [2, 4])[-1], network.config)
+
+
+@pytest.mark.parametrize("architecture", ["extra-encoder", "seq2seq"])
+def test_a_source_may_hold_what_cannot_be_written(architecture: str, tmp_path: Path) -> None:
+    """A copy head points at ids beyond `outputs` too: as where all can be written, but these never are."""
+    whole = make_network(architecture=architecture, copy=True, output_bias=True)
+    part = make_network(architecture=architecture, copy=True, output_bias=True, outputs=50)
+    weights = dict(whole.state_dict())
+    weights["output_bias"][50:] = -1e9
+    part.load_state_dict(weights | {"output_bias": weights["output_bias"][:50]})
+    config, runtime = part.config, export(part, tmp_path)
+    source, tokens = [20, 55, 21, 59, 20], [config.start, *[config.part] * config.guided, 20, 21, 30]
+    contexts = contexts_of(config)[:1] if config.guided else None
+    expected = follow(whole, source, contexts and contexts[0], tokens)
+    fed = runtime.step(runtime.open(runtime.encode([source]), contexts), np.arange(1), np.array([tokens]), None, 0).fed
+    assert fed[0] == pytest.approx(expected[range(len(tokens) - 1), tokens[1:]], **CLOSE)
+    state = runtime.open(runtime.encode([source]), contexts)
+    mask = everything(config, 1, asked=np.array([(0, token) for token in range(50)]))
+    for token, scores in zip(tokens, expected, strict=True):
+        step = runtime.step(state, np.arange(1), np.array([[token]]), mask, 1)
+        state = step.state
+        known = step.asked > -np.inf
+        assert known.sum() > 40
+        assert step.asked[known] == pytest.approx(scores[:50][known], **CLOSE)

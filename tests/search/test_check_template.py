@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from search_models import TEXTS, random_model
+from syntagma.runtime.folder import torch_runtime
 from syntagma.search import Generator, SearchOptions
-from syntagma.search.loading import torch_runtime
 from syntagma.text import Subwords, split
 from syntagma.tree import Tree, read_tree
 
@@ -29,7 +29,7 @@ class OneAgrees:
 
 @pytest.mark.parametrize("place", [0, 2])
 def test_what_the_parser_agrees_with_comes_first(place: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("syntagma.search.generator._parser", lambda: OneAgrees(place))
+    monkeypatch.setattr("syntagma.search.outcome.exemplar_parser", lambda: OneAgrees(place))
     generator = Generator(torch_runtime(random_model(SUBWORDS)), SUBWORDS, SearchOptions(max_depth=3, max_tokens=8))
     plain = [one.text for one in generator(TEXTS[0], nbest=4, template=TEMPLATE, control="hard")]
     checked = generator(TEXTS[0], nbest=4, template=TEMPLATE, control="hard", check_template=True)

@@ -54,6 +54,8 @@ def test_the_page_is_self_contained_and_escapes() -> None:
     assert "&lt;script&gt;" in page
     assert "http" not in page.replace("http://www.w3.org/2000/svg", "")
     ElementTree.fromstring(explanation.beam_svg())
+    assert "TOP" not in page  # the root has one name
+    assert "&lt;T&gt;" in explanation.beam_svg()
 
 
 def test_a_baseline_cannot_be_explained() -> None:
@@ -86,7 +88,7 @@ def test_the_search_runs_once(
 
 
 def test_the_parser_of_exemplars_is_loaded_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    from syntagma.search import generator as module
+    from syntagma.search import steering as module
 
     loaded = []
 
@@ -95,9 +97,9 @@ def test_the_parser_of_exemplars_is_loaded_once(monkeypatch: pytest.MonkeyPatch)
             return [Tree.read("(TOP (S (NP I) (VP nod)))")]
 
     monkeypatch.setattr("syntagma.parse.load_parser", lambda name: loaded.append(name) or OneTree())
-    module._parser.cache_clear()
+    module.exemplar_parser.cache_clear()
     model = random_generator(SUBWORDS)
     for _ in range(3):
         assert str(model.steering(exemplar="I nod.").template) == "(S (NP) (VP))"
     assert loaded == ["neural"]
-    module._parser.cache_clear()
+    module.exemplar_parser.cache_clear()

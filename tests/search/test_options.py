@@ -12,6 +12,7 @@ from syntagma.errors import ConfigError, SyntagmaError
 from syntagma.network.storage import save_pretrained
 from syntagma.search import SearchOptions, Steering
 from syntagma.search.options import named
+from syntagma.search.outcome import check_found
 from syntagma.search.request import TooMuchWork
 from syntagma.text import Subwords, split
 
@@ -41,7 +42,7 @@ def test_a_requests_work_is_bounded() -> None:
     assert scheduler.row_steps <= 6 * 2 + 4
     assert scheduler.running == 0
     with pytest.raises(TooMuchWork, match="took more than 12 steps; shorten the text"):
-        generator.check_found(done)
+        check_found(done)
     assert all(isinstance(one, list | SyntagmaError) for one in (bad, last))
 
 
@@ -58,21 +59,23 @@ def test_constraints_that_leave_nothing_are_said() -> None:
 def test_options_on_the_command_line(syntagma: Run, tmp_path: Path) -> None:
     about = {"search": {"max_depth": 4, "max_tokens": 10, "novel": True}}
     save_pretrained(tmp_path / "model", random_model(SUBWORDS, 4), SUBWORDS, "# Random\n", about=about)
-    plain = syntagma("generate", "--model", "model", "--forbid-copy", "--rerank", "joint", TEXTS[0])
+    plain = syntagma(
+        "generate", "--model", "model", "--search", "forbid_copy=true", "--search", "rerank=joint", TEXTS[0]
+    )
     assert plain.stderr == ""
     former = syntagma("generate", "--model", "model", "--novel", "--rank", "joint", TEXTS[0])
     assert former.stdout == plain.stdout
     assert former.stderr.count("is now") == 2
-    syntagma("generate", "--model", "model", "--search", "paper", "--max-depth", "3", "--device", "cpu", "I")
+    syntagma("generate", "--model", "model", "--search", "paper", "--search", "max_depth=3", "--device", "cpu", "I")
     wrong = syntagma("generate", "--model", "model", "--device", "cuda:3", "I", check=1)
     assert wrong.stderr == "syntagma: the device 'cuda:3' is not here; give another, or auto\n"
-    wrong = syntagma("generate", "--model", "model", "--rerank", "seq2seq", "I", "an apple", check=1)
+    wrong = syntagma("generate", "--model", "model", "--search", "rerank=seq2seq", "I", "an apple", check=1)
     assert wrong.stderr.count("this model has not learnt to write whole texts") == 2
 
 
 def test_the_search_needs_no_torch() -> None:
     """Importing it, and all that it is made of, loads no torch."""
-    modules = "syntagma.search, syntagma.search.explain, syntagma.search.parallel, syntagma.search.loading"
+    modules = "syntagma.search, syntagma.search.explain, syntagma.search.parallel, syntagma.runtime.device"
     program = (
         f"import sys, {modules}; sys.exit(any(name in sys.modules for name in ('torch', 'transformers', 'pyarrow')))"
     )

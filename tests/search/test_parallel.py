@@ -26,14 +26,14 @@ def model(tmp_path: Path) -> Path:
 
 
 @pytest.mark.filterwarnings("ignore")  # Ray's own
-@pytest.mark.parametrize("engine", ["local", "ray"])
-def test_two_workers_give_what_one_gives(model: Path, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    if engine == "ray":
+@pytest.mark.parametrize("executor", ["local", "ray"])
+def test_two_workers_give_what_one_gives(model: Path, executor: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if executor == "ray":
         pytest.importorskip("ray")
     monkeypatch.setattr("syntagma.search.parallel.CHUNK", 2)
     texts = [*TEXTS, "", "I", "an apple"]
     alone = list(Generator.from_pretrained(model).stream(texts))
-    in_parallel = list(parallel(SearchWork(str(model)), texts, engine, workers=2))
+    in_parallel = list(parallel(SearchWork(str(model)), texts, executor, workers=2))
     for one, other in zip(alone, in_parallel, strict=True):
         assert isinstance(one, list)
         assert isinstance(other, list)

@@ -7,8 +7,8 @@ import torch
 
 from search_models import TEXTS, random_model
 from syntagma.levels import levels
+from syntagma.runtime.folder import torch_runtime
 from syntagma.search import Generator, Output, SearchOptions
-from syntagma.search.loading import torch_runtime
 from syntagma.template import Template
 from syntagma.text import Subwords, split
 

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from search_models import TEXTS, random_generator, random_model
 from syntagma import levels
-from syntagma.convert.authors import convert
 from syntagma.errors import ConfigError, LabelError, SyntagmaError
 from syntagma.hub import bundled
 from syntagma.levels import Label, MalformedInfill, expand, read_tokens, show
 from syntagma.network.batch import Example, make_batch
 from syntagma.network.config import Architecture
 from syntagma.network.contexts import AnnotatedContext
+from syntagma.network.convert.authors import convert
 from syntagma.network.network import Network
 from syntagma.runtime.base import Mask
 from syntagma.runtime.torch import TorchRuntime
@@ -100,7 +100,7 @@ class TestWellFormed:
     @pytest.mark.parametrize("score", ["sum", "mean"])
     def test_an_untrained_model_writes_only_trees(self, architecture: Architecture, score: str) -> None:
         for seed in range(6):
-            network = random_model(SUBWORDS, seed, architecture, copy=bool(seed % 2), slots=True, history=True)
+            network = random_model(SUBWORDS, seed, architecture, copy=bool(seed % 2), label_index=True, history=True)
             options = SearchOptions.from_dict({"beam": 1 + seed % 3, "score": score, "max_depth": 4, "max_tokens": 12})
             for found in Generator(TorchRuntime(network), SUBWORDS, options).stream(TEXTS):
                 assert isinstance(found, list)

@@ -44,6 +44,46 @@ def test_who_would_wait_longer_than_the_patience_is_refused_and_told_when_to_com
     assert len(few) < len(tickets) / 5
 
 
+def test_a_crowd_that_comes_back_as_it_was_told_finds_room() -> None:
+    clock = Clock()
+    admission = Admission(patience=1.0, clock=clock)
+    tickets, first = fill(admission)
+    times = [first]
+    for _ in range(3 * len(tickets)):
+        with pytest.raises(Busy) as refused:
+            admission.enter(ORDINARY)
+        times.append(refused.value.retry_after)
+    assert times == sorted(times)
+    assert 3 <= max(times) <= 5  # three times as much work as patience allows
+    late = []
+    for _ in range(100 * len(tickets)):
+        with pytest.raises(Busy) as refused:
+            admission.enter(ORDINARY)
+        late.append(refused.value.retry_after)
+    assert max(late) == 30
+    assert len(set(late[-100:])) > 10  # not all of them at the end
+    for ticket in tickets:
+        ticket.leave(finished=False)
+    admission.enter(ORDINARY)  # what others were told keeps nobody out
+
+
+def test_estimates_follow_what_requests_took_and_one_hard_request_changes_little() -> None:
+    clock = Clock()
+    admission = Admission(clock=clock)
+
+    def serve(rows: float) -> None:
+        ticket = admission.enter(ORDINARY)
+        clock.now += rows * 1e-3
+        ticket.done = rows
+        ticket.leave()
+
+    for _ in range(200):
+        serve(2 * ORDINARY)
+    assert admission.pace == pytest.approx(2e-3, rel=0.05)
+    serve(100 * ORDINARY)
+    assert admission.pace == pytest.approx(2e-3, rel=0.1)
+
+
 def test_an_idle_service_takes_anything_and_a_hard_request_does_not_shut_the_door() -> None:
     admission = Admission(patience=0.5)
     hard = admission.enter(HARD)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from dataclasses import fields
 from typing import Any
 
 import httpx
@@ -11,9 +12,11 @@ import pytest
 from search_models import TEXTS
 from serve_models import client_of, growing_generator, tiny_service
 from syntagma.parse import Parser
+from syntagma.search.options import SearchOptions
 from syntagma.serve.app import make_app
 from syntagma.serve.middleware import HEADERS, Rules
 from syntagma.serve.models import load_bundled_parser
+from syntagma.serve.schemas import GenerateRequest
 from syntagma.serve.service import Service
 from syntagma.template import Template
 from syntagma.tree import Tree
@@ -388,6 +391,24 @@ def test_head_gzip_kinds_and_request_ids() -> None:
         assert given.headers["x-request-id"] == "proxy-7"
         made = await client.get("/healthz", headers={"x-request-id": "a b"})
         assert len(made.headers["x-request-id"]) == 16
+
+    run(test)
+
+
+def test_clients_have_the_options_of_a_search_but_for_those_that_bound_its_work() -> None:
+    ours = {
+        "first_level", "max_tokens", "max_row_steps", "copy_fallback", "max_unary_repeats", "check_template",
+        "num_beam_groups", "bounds",
+    }  # fmt: skip
+    assert {item.name for item in fields(SearchOptions)} - ours <= GenerateRequest.model_fields.keys()
+    asked = GenerateRequest(text="x", beam=3, keep_literals=True, diversity=0.5, template="(S *)")
+    assert asked.search() == {"beam": 3, "keep_literals": True, "diversity_penalty": 0.5}
+
+
+def test_more_work_than_one_request_may_ask_for_is_refused_at_once() -> None:
+    async def test(client: Client) -> None:
+        refused = await post(client, "/v1/generate", 422, texts=["x " * 200] * 32, beam=16)
+        assert refused["error"].endswith("send fewer texts or a narrower beam.")
 
     run(test)
 

@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from serve_models import client_of, tiny_service
-from syntagma.errors import InputError
-from syntagma.serve.compare import QUESTIONS, VoteStore, VotingSession, read_items
+from syntagma.errors import ConfigError, InputError
+from syntagma.serve.compare import VoteStore, VotingSession, read_items
+from syntagma.serve.questions import QUESTIONS, Question, read_questions
 from syntagma.serve.votes import judge, krippendorff, sign_test, wilson
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -23,7 +24,8 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 @pytest.fixture
 def items(tmp_path: Path) -> Path:
     lines = [
-        {"source": f"source {n}", "outputs": {"ours": f"good {n}", "theirs": [f"bad {n}", "b"]}} for n in range(20)
+        {"source": f"source {n}", "outputs": {"ours": [f"good {n}", "g"], "theirs": [f"bad {n}", "b"]}}
+        for n in range(20)
     ]
     path = tmp_path / "items.jsonl"
     path.write_text("\n".join(map(json.dumps, lines)) + "\n\n")
@@ -51,7 +53,7 @@ def test_a_blind_comparison_from_the_first_item_to_the_table(items: Path, tmp_pa
                 assert (await client.post("/v1/compare/vote", json=vote)).json() == stored
             assert set(sides) == {"left", "right"}
             last = (await client.get("/v1/compare/next", params={"voter": "ann"})).json()
-            assert last == {"item": None, "done": 20, "total": 20}
+            assert last == {"item": None, "done": 20, "total": 20, "ties": True, "before": seen["item"]}
             other = vote | {"answers": {"fidelity": "tie"}, "voter": "bob"}
             assert (await client.post("/v1/compare/vote", json=other)).json()["done"] == 0
             changed = vote | {"answers": {"fidelity": "tie"}}
@@ -63,7 +65,7 @@ def test_a_blind_comparison_from_the_first_item_to_the_table(items: Path, tmp_pa
     asyncio.run(test())
     assert "ours : theirs" in syntagma("votes", file).stdout
     verdicts = {one["question"]: one for one in map(json.loads, syntagma("votes", file, "--json").stdout.splitlines())}
-    assert set(verdicts) == set(QUESTIONS)
+    assert set(verdicts) == {question.name for question in QUESTIONS}
     fidelity = verdicts["fidelity"]
     assert (fidelity["first_wins"], fidelity["second_wins"], fidelity["ties"]) == (19, 0, 2)
     assert (fidelity["share"], fidelity["alpha"], fidelity["voters"]) == (1.0, 1.0, 2)
@@ -74,6 +76,65 @@ def test_a_blind_comparison_from_the_first_item_to_the_table(items: Path, tmp_pa
     assert rows[0]["voter"] == "ann"
     assert "no such file" in syntagma("votes", "nothing.sqlite", check=1).stderr
     assert "cannot be used" in syntagma("votes", items, check=1).stderr
+
+
+def test_diversity_is_asked_only_where_both_have_several_lines(tmp_path: Path) -> None:
+    lines = [
+        {"source": "x", "outputs": {"a": "y", "b": ["z", "w"]}},
+        {"source": "x", "outputs": {"a": "yy", "b": "zz"}},
+    ]
+    (tmp_path / "items.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    session = VotingSession(read_items(tmp_path / "items.jsonl"), VoteStore(tmp_path / "v.sqlite"))
+    seen = session.next("ann")
+    assert [question["name"] for question in seen["questions"]] == ["fidelity", "novelty"]
+    with pytest.raises(ConfigError, match="no question about this item"):
+        session.vote("ann", seen["item"], {"diversity": "left"})
+    assert session.vote("ann", seen["item"], {"fidelity": "left", "novelty": "tie"})["done"] == 1
+    with pytest.raises(ConfigError, match="single line"):
+        VotingSession(list(session.items.values()), session.store, [Question("d", "?", several=True)])
+
+
+def test_a_voter_goes_back_and_a_later_answer_counts(items: Path, tmp_path: Path) -> None:
+    session = VotingSession(read_items(items), VoteStore(tmp_path / "v.sqlite"), [Question("taste", "Which?")])
+    seen = []
+    for _ in range(3):
+        seen.append(session.next("ann")["item"])
+        session.vote("ann", seen[-1], {"taste": "left"})
+    now = session.next("ann")
+    assert (now["before"], now["answers"]) == (seen[2], {})
+    back = session.next("ann", now["before"])
+    assert (back["item"], back["before"], back["answers"]) == (seen[2], seen[1], {"taste": "left"})
+    assert session.next("ann", seen[0])["before"] is None
+    assert session.vote("ann", seen[2], {"taste": "right"})["done"] == 3
+    assert session.next("ann", seen[2])["answers"] == {"taste": "right"}
+    with pytest.raises(ConfigError, match="no such item"):
+        session.next("ann", "nothing")
+
+
+def test_questions_are_anybodys_and_a_choice_may_be_forced(items: Path, tmp_path: Path) -> None:
+    (tmp_path / "q.jsonl").write_text('{"name": "fluency", "text": "Which reads better?"}\n\n')
+    questions = read_questions(tmp_path / "q.jsonl")
+    session = VotingSession(read_items(items), VoteStore(tmp_path / "v.sqlite"), questions, ties=False)
+    seen = session.next("ann")
+    assert (seen["ties"], seen["questions"]) == (False, [{"name": "fluency", "text": "Which reads better?"}])
+    with pytest.raises(ConfigError, match="must be chosen"):
+        session.vote("ann", seen["item"], {"fluency": "tie"})
+    assert session.vote("ann", seen["item"], {"fluency": "right"})["done"] == 1
+
+
+@pytest.mark.parametrize(
+    ("lines", "what"),
+    [
+        ("{", "not JSON"), ("[]", "no question"), ('{"name": "x"}', "no question"), ("", "0 questions"),
+        ('{"name": "x", "text": "?", "lines": 2}', "no question"),
+        ('{"name": "x", "text": "?", "several": 1}', "no question"),
+        ('{"name": "x", "text": "?"}\n{"name": "x", "text": "??"}', "comes twice"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_questions_is_said(lines: str, what: str, tmp_path: Path) -> None:
+    (tmp_path / "q.jsonl").write_text(lines)
+    with pytest.raises(InputError, match=what):
+        read_questions(tmp_path / "q.jsonl")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from studio.running import CHROMIUM, LAUNCH, Service
-from syntagma.convert.authors import convert
+from syntagma.network.convert.authors import convert
 from syntagma.network.storage import save_pretrained
 
 REQUIRED = "SYNTAGMA_REQUIRE_CHROMIUM"

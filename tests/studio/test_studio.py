@@ -109,7 +109,7 @@ def test_the_page_says_what_the_model_does_and_which_script_it_reads(tab: Tab) -
     told = page.evaluate(
         """async () => {
           const { misfit, purposeOf, samplesOf } = await import('./studio/purpose.js');
-          const [en, zh] = [{ name: 'paraphrase-en' }, { name: 'translate-zh-en' }];
+          const [en, zh] = ['en', 'zh'].map(code => ({ source_language: code, target_language: 'en' }));
           return [purposeOf(en), purposeOf(zh), samplesOf(zh)[0], misfit(en, 'هذه جملة'), misfit(en, 'café, 2'),
             misfit(zh, 'hello')];
         }"""

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import threading
+from contextlib import closing
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +16,7 @@ from syntagma.network.config import ModelConfig
 from syntagma.network.network import Network
 from syntagma.network.storage import from_pretrained
 from syntagma.train import TrainConfig, train
-from syntagma.train.data import Data, DataError, Levels, Position, keep_levels, walk
+from syntagma.train.data import Data, DataError, Levels, Position, ahead, keep_levels, walk
 from syntagma.train.material import gather
 from train.toy import make_corpus
 
@@ -55,7 +58,7 @@ def test_baselines_learn_the_whole_target(corpus: Corpus) -> None:
 @torch.no_grad()
 def test_whole_texts_are_learnt_beside_the_levels_and_apart_from_them(corpus: Corpus, architecture: str) -> None:
     config = network_config(
-        corpus, architecture, slots=True, history=True, copy=True, seq2seq_objective=True, dropout=0.0
+        corpus, architecture, label_index=True, history=True, copy=True, seq2seq_objective=True, dropout=0.0
     )
     torch.manual_seed(1)
     network = Network(config).eval()
@@ -77,7 +80,7 @@ def test_walking_goes_on_anywhere(corpus: Corpus) -> None:
 
 @torch.no_grad()
 def test_dropped_levels_leave_the_others_as_they_are(corpus: Corpus) -> None:
-    config = network_config(corpus, slots=True, history=True, dropout=0.0)
+    config = network_config(corpus, label_index=True, history=True, dropout=0.0)
     data = Data(corpus.split("train").examples, "train", config)
     torch.manual_seed(1)
     network = Network(config).eval()
@@ -193,3 +196,24 @@ def test_another_tokenizer_or_label_set(corpus: Corpus, tmp_path: Path) -> None:
         train(TrainConfig.from_dict(start | {"data": str(fewer.folder)}), tmp_path / "fourth", quiet=True)
     with pytest.raises(ConfigError, match="the settings make another network than the model"):
         train(TrainConfig.from_dict(start | {"width": 64}), tmp_path / "fifth", quiet=True)
+
+
+def test_what_is_made_ahead_comes_in_order_and_raises_in_its_turn() -> None:
+    made: list[int] = []
+
+    def make(number: int) -> int:
+        made.append(number)
+        if number == 4:
+            raise DataError("example 4 is damaged")
+        return number * number
+
+    with closing(ahead(make, count(), depth=2)) as squares:
+        assert [next(squares) for _ in range(4)] == [0, 1, 4, 9]
+        assert max(made) <= 3 + 2
+        with pytest.raises(DataError, match="example 4 is damaged"):
+            next(squares)
+    before = threading.active_count()
+    with closing(ahead(make, count(10))) as squares:
+        next(squares)
+        assert threading.active_count() == before + 1
+    assert threading.active_count() == before

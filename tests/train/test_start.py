@@ -76,7 +76,7 @@ def test_and_a_guided_model_with_a_baseline(corpus: Corpus, tmp_path: Path) -> N
         assert torch.equal(*(grown.token_scores(batch) for batch in batches))
 
 
-@pytest.mark.parametrize("then", [{"decoder_layers": 1}, {"copy": True}, {"slots": True}, {"width": 64}])
+@pytest.mark.parametrize("then", [{"decoder_layers": 1}, {"copy": True}, {"label_index": True}, {"width": 64}])
 def test_other_shapes_are_refused(corpus: Corpus, tmp_path: Path, then: dict[str, object]) -> None:
     with pytest.raises(ConfigError, match="the settings make another network than the model"):
         made(corpus, tmp_path, {"decoder_layers": 2}, then)

@@ -13,7 +13,9 @@ from safetensors.torch import load_file
 from syntagma.bench.train import run as bench
 from syntagma.corpus import Corpus
 from syntagma.errors import ConfigError, MissingExtra
+from syntagma.files import locked
 from syntagma.network.network import Loss, Network
+from syntagma.network.purpose import Purpose
 from syntagma.network.storage import from_pretrained
 from syntagma.runtime.base import score_texts
 from syntagma.search import Generator
@@ -37,6 +39,7 @@ def test_a_run_learns_and_leaves_a_model(configure: Configure, tmp_path: Path) -
     assert list((tmp_path / "run" / "tensorboard").iterdir())
     model = from_pretrained(tmp_path / "run")
     assert model.about["figures"] == result.figures
+    assert Purpose.of(model.about) == Purpose("paraphrase", "en", "en")
     assert not model.network.training
     best = sorted(path.name for path in (tmp_path / "run" / "best").iterdir())
     assert 2 <= len(best) <= 3
@@ -82,8 +85,9 @@ def test_steps_are_the_same_however_batches_are_divided(corpus: Corpus, configur
     together = make_trainer(configure(dropout=0.0), corpus, Engine(configure()), tmp_path, quiet=True)
     apart = make_trainer(configure(dropout=0.0, accumulate=2), corpus, Engine(configure()), tmp_path, quiet=True)
     batches = next(apart.upcoming())
-    numbers = [number for taken in batches for number in taken.numbers]
-    one = together.stepper.step(0, [batches[0]._replace(numbers=numbers)], 0.01)
+    numbers = [number for loaded in batches for number in loaded.taken.numbers]
+    whole = together.stepper.load(batches[0].taken._replace(numbers=numbers))
+    one = together.stepper.step(0, [whole], 0.01)
     two = apart.stepper.step(0, batches, 0.01)
     assert one.tokens == two.tokens
     assert one == pytest.approx(two, rel=1e-5)
@@ -122,9 +126,9 @@ def test_the_average_is_the_mean(tmp_path: Path) -> None:
     assert [one.step for one in best.entries] == [3, 1]
     best.sweep(also=[2])
     assert sorted(path.name for path in tmp_path.iterdir()) == [f"step-0000000{n}.safetensors" for n in (1, 2, 3)]
-    assert torch.equal(average(best.whole())["w"], torch.full((2,), 2.0))
+    assert torch.equal(average(best.undamaged())["w"], torch.full((2,), 2.0))
     (tmp_path / "step-00000001.safetensors").write_bytes(b"")
-    assert [path.name for path in best.whole()] == ["step-00000003.safetensors"]
+    assert [path.name for path in best.undamaged()] == ["step-00000003.safetensors"]
 
 
 def test_a_loss_that_is_no_number_stops_the_run(
@@ -160,11 +164,10 @@ def test_folders_that_are_refused(configure: Configure, corpus: Corpus, tmp_path
     (tmp_path / "run" / "config.json").unlink()
     with pytest.raises(ConfigError, match="the corpus is not the one that this run was begun with; give the corpus as"):
         train(configure(steps=2, data=str(other.folder)), tmp_path / "run")
-    fcntl = pytest.importorskip("fcntl")
-    with open(tmp_path / "run" / ".lock", "w") as stream:
-        fcntl.flock(stream, fcntl.LOCK_EX)
-        with pytest.raises(ConfigError, match="another run is at work in this folder; wait for it or stop it"):
-            train(configure(steps=2), tmp_path / "run")
+    pytest.importorskip("fcntl")
+    busy = "another run is at work in this folder; wait for it or stop it"
+    with locked(tmp_path / "run"), pytest.raises(ConfigError, match=busy):
+        train(configure(steps=2), tmp_path / "run")
 
 
 def test_one_process_needs_no_fabric(configure: Configure, monkeypatch: pytest.MonkeyPatch) -> None:

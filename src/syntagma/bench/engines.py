@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 Engine = Callable[[int, int], list[int]]
 """The lengths in tokens of its outputs for a beam and a batch size."""
 
-GUIDED = "guided"
+GUIDED, GUIDED_INT8 = "guided", "guided int8"
 
 
 def load_engines(data: Path, texts: list[str], threads: int, folder: Path) -> dict[str, Engine]:
@@ -30,7 +30,7 @@ def load_engines(data: Path, texts: list[str], threads: int, folder: Path) -> di
     rows = [[*seq2seq.vocabulary.encode(text), config.end] for text in texts]
     engines = {
         GUIDED: _own(guided, texts),
-        "guided int8": _own(Generator.from_pretrained(folder / "guided-int8", threads=threads), texts),
+        GUIDED_INT8: _own(Generator.from_pretrained(folder / "guided-int8", threads=threads), texts),
         "our seq2seq": _own(seq2seq, texts),
         "Hugging Face": _hugging_face(network, seq2seq.defaults.max_tokens, rows),
     }
@@ -65,8 +65,8 @@ def _own(generator: Any, texts: list[str]) -> Engine:
 def _hugging_face(network: Network, longest: int, rows: list[list[int]]) -> Engine:
     import torch
 
-    from syntagma.convert.marian import to_marian
     from syntagma.network.batch import pad_rows
+    from syntagma.network.convert.marian import to_marian
 
     config = network.config
     marian = to_marian(network)
@@ -94,7 +94,7 @@ def _ctranslate2(
 ) -> Engine:
     import ctranslate2
 
-    from syntagma.convert.ctranslate2 import to_ctranslate2
+    from syntagma.network.convert.ctranslate2 import to_ctranslate2
 
     to_ctranslate2(network, folder / weights, weights)
     translator = ctranslate2.Translator(str(folder / weights), inter_threads=1, intra_threads=threads)

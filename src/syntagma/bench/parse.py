@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import cycle, islice
 from pathlib import Path
 
-from syntagma.bench.report import Measurement, best_of
+from syntagma.bench.report import Measurement, median_of
 from syntagma.errors import InputError, Place
 from syntagma.files import read_lines
 from syntagma.parse.base import ParserBackend
@@ -43,17 +43,17 @@ def run(
     from syntagma.parse import load_parser
 
     sentences = _sentences(data, count)
-    loading, loaded = best_of(1, lambda: load_parser(parser, threads))[0], load_parser(parser, threads)
+    loading, loaded = median_of(3, lambda: load_parser(parser, threads))[0], load_parser(parser, threads)
     loaded.parse(sentences[:64])
     in_torch = _in_torch(parser, threads)
     in_torch.parse(sentences[:64])
-    batched, their_batched = best_of(3, lambda: loaded.parse(sentences), lambda: in_torch.parse(sentences))
-    single, their_single = best_of(20, lambda: loaded.parse(sentences[:1]), lambda: in_torch.parse(sentences[:1]))
+    batched, their_batched = median_of(3, lambda: loaded.parse(sentences), lambda: in_torch.parse(sentences))
+    single, their_single = median_of(21, lambda: loaded.parse(sentences[:1]), lambda: in_torch.parse(sentences[:1]))
     yield Measurement("load the parser", 1000 * loading, "ms")
     rate, their_rate = len(sentences) / batched, len(sentences) / their_batched
-    what = f"parse {LENGTH}-word sentences in batches, {threads} threads"
+    what = f"parse {len(sentences):,} sentences of {LENGTH} words in batches, {threads} threads, median of 3"
     yield Measurement(what, rate, "sentences/s", "torch", their_rate, rate / their_rate)
-    what = f"parse one {LENGTH}-word sentence"
+    what = f"parse one sentence of {LENGTH} words, median of 21"
     yield Measurement(what, 1000 * single, "ms", "torch", 1000 * their_single, their_single / single)
     if not quick:
         short, long = (_peak_megabytes(parser, length) for length in (LENGTH, 300))

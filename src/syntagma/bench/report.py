@@ -1,10 +1,11 @@
-"""What a bench measured, as rows, and how they are timed."""
+"""Measurements of a bench, and how they are timed."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from statistics import median
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,10 +22,19 @@ class Measurement:
 
 def best_of(runs: int, *calls: Callable[[], object]) -> list[float]:
     """The shortest time of each call in seconds; the calls take turns, so that a slow spell hits them all."""
-    times = [float("inf")] * len(calls)
+    return [min(times) for times in _timed(runs, calls)]
+
+
+def median_of(runs: int, *calls: Callable[[], object]) -> list[float]:
+    """The median time of each call in seconds; the calls take turns."""
+    return [median(times) for times in _timed(runs, calls)]
+
+
+def _timed(runs: int, calls: tuple[Callable[[], object], ...]) -> list[list[float]]:
+    times: list[list[float]] = [[] for _ in calls]
     for _ in range(runs):
-        for at, call in enumerate(calls):
+        for mine, call in zip(times, calls, strict=True):
             start = time.perf_counter()
             call()
-            times[at] = min(times[at], time.perf_counter() - start)
+            mine.append(time.perf_counter() - start)
     return times

@@ -1,32 +1,31 @@
 """`syntagma bench serve`: a real server on loopback, asked by many clients at once and by one at a time.
 
-Batching across clients is what the ratio tells.  Every answer's status is counted; the server's memory is read when the
-clients begin (after a short warm-up) and when they end.
+Many clients ask /v1/generate, /v1/stream and /v1/parse in turn: every request must be answered, or refused, soon.
+Batching across clients is what the ratio to one client tells.  Then one client asks as people do while five send the
+worst requests that the service takes.  The server's memory is read when the clients begin, after a short warm-up, and
+at the end.
 """
 
 from __future__ import annotations
 
-import asyncio
-import json
 import os
 import re
 import signal
 import subprocess
 import sys
-import time
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from itertools import cycle
 from pathlib import Path
 
+from syntagma.bench.clients import Call, ask, ask_beside
 from syntagma.bench.report import Measurement
 from syntagma.errors import InputError
 from syntagma.files import read_lines
 
-CLIENTS, SECONDS, WARM_UP = 64, 30.0, 3.0
-TARGET_RATIO = 3.0
+CLIENTS, SECONDS, WARM_UP = 200, 30.0, 3.0
+SLOWEST_MS, TARGET_GROWTH = 2_000.0, 3.0
+"""How long an answer or a refusal takes at most; how much longer an ordinary one takes beside the worst requests."""
+PARSED = 64
 
 _SENTENCES = (
     "It seems like he has made a mistake.",
@@ -40,25 +39,6 @@ _SENTENCES = (
 )
 
 
-@dataclass
-class Load:
-    """What some clients met."""
-
-    seconds: float = 0.0
-    statuses: Counter[int] = field(default_factory=Counter)
-    latencies: list[float] = field(default_factory=list)
-
-    @property
-    def rate(self) -> float:
-        """Answered requests a second; refused ones do not count."""
-        return self.statuses[200] / self.seconds
-
-    def percentile(self, share: float) -> float:
-        """The latency in ms that so much of the answered requests did not exceed."""
-        ordered = sorted(self.latencies)
-        return 1000 * ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0.0
-
-
 def run(
     data: Path | None = None,
     *,
@@ -66,42 +46,106 @@ def run(
     model: str | None = None,
     seconds: float = SECONDS,
     clients: int = CLIENTS,
-    threads: int = 2,
 ) -> Iterator[Measurement]:
-    """Rows for throughput, latency, statuses and memory; if quick, the clients ask for a tenth of the time.
+    """Rows for each kind of request, for one client beside the worst, and for memory; quick: a tenth of the time.
 
     `data` is a file of sentences, one a line.
     """
     if model is None:
         raise InputError("there is no model to serve", remedy="give its folder or name with --model")
     length = seconds / 10 if quick else seconds
-    texts = list(read_lines(data)) if data is not None else list(_SENTENCES)
-    bodies = [json.dumps({"text": text}).encode() for text in texts if text.strip()]
-    with _server(model, threads) as (process, port):
-        asyncio.run(_ask(port, bodies, clients, min(WARM_UP, length)))
+    texts = [text for text in (read_lines(data) if data is not None else _SENTENCES) if text.strip()]
+    kinds = _ordinary(texts)
+    with _server(model) as (process, port):
+        ask(port, kinds["generate"], clients, min(WARM_UP, length))
         before = _megabytes(process.pid)
-        many = asyncio.run(_ask(port, bodies, clients, length))
+        one = ask(port, kinds["generate"], 1, length)
+        if not one.statuses[200]:
+            raise InputError("no request was answered", remedy="look at what the server says on stderr")
+        for kind, calls in kinds.items():
+            many = ask(port, calls, clients, length)
+            peer = ("one at a time", one.rate, many.rate / one.rate) if kind == "generate" else (None, None, None)
+            yield Measurement(f"{kind}: answers to {clients} clients", many.rate, "requests/s", *peer)
+            for share in (0.5, 0.95):
+                yield Measurement(f"{kind}: time of an answer, p{100 * share:.0f}", many.percentile(share), "ms")
+            yield Measurement(f"{kind}: refused", many.statuses[503], "requests")
+            slowest = 1000 * many.slowest
+            yield Measurement(
+                f"{kind}: slowest answer or refusal", slowest, "ms", "target", SLOWEST_MS, SLOWEST_MS / slowest
+            )
+            yield Measurement(f"{kind}: neither answered nor refused", many.failed, "requests", "target", 0.0)
+        beside, crowd = ask_beside(port, kinds["generate"], worst(), length)
         after = _megabytes(process.pid)
-        one = asyncio.run(_ask(port, bodies, 1, length))
-    if not one.statuses[200]:
-        raise InputError("no request was answered", remedy="look at what the server says on stderr")
-    ratio = many.rate / one.rate
-    yield Measurement(f"requests of {clients} clients", many.rate, "requests/s", "one at a time", one.rate, ratio)
-    yield Measurement("batching, as a ratio", ratio, "x", "target", TARGET_RATIO, ratio / TARGET_RATIO)
-    for share in (0.5, 0.95):
-        what = f"latency of {clients} clients, p{100 * share:.0f}"
-        yield Measurement(what, many.percentile(share), "ms", "one at a time", one.percentile(share))
-    for status, count in sorted((many.statuses + one.statuses).items()):
+    alone, median = one.percentile(0.5), beside.percentile(0.5)
+    growth = median / alone
+    yield Measurement("an answer beside the worst requests, p50", median, "ms", "alone", alone, 1 / growth)
+    yield Measurement("the same as a ratio", growth, "x", "target", TARGET_GROWTH, TARGET_GROWTH / growth)
+    yield Measurement(
+        "refused or failed beside the worst requests", beside.statuses.total() - beside.statuses[200], "requests"
+    )
+    for status, count in sorted(crowd.statuses.items()):
         yield Measurement(
-            f"answers with status {status}" if status else "requests without an answer", count, "requests"
+            f"worst requests with status {status}" if status else "worst requests unanswered", count, "requests"
         )
-    yield Measurement(f"the server's memory after {length:g} s", after, "MB", "when it began", before, before / after)
+    yield Measurement("the server's memory at the end", after, "MB", "when it began", before, before / after)
+
+
+def _ordinary(texts: Sequence[str]) -> dict[str, list[Call]]:
+    """What people ask, by the kind of request; what is parsed comes in lots."""
+    lots = [[texts[(start + number) % len(texts)] for number in range(PARSED)] for start in range(min(8, len(texts)))]
+    return {
+        "generate": [Call.of("/v1/generate", {"text": text}) for text in texts],
+        "stream": [Call.of("/v1/stream", {"text": text}) for text in texts],
+        "parse": [Call.of("/v1/parse", {"texts": lot}) for lot in lots],
+    }
+
+
+def worst() -> list[list[Call]]:
+    """The hardest requests that the service takes, for five clients."""
+    sentence = " ".join(_SENTENCES)[:400]
+    breathless = "and then he said that " * 18
+    foreign = "الولد يأكل التفاحة في الحديقة مع أخته الصغيرة كل يوم " * 3
+    wide = {"beam": 16, "nbest": 16, "split": False}
+    words = ["because", "although", "garden", "engine", "Sunday", "London", "mistake", "children"]
+    return [
+        [
+            Call.of(
+                "/v1/generate", {"text": sentence, "template": f"(S {'... ' * 28})", "control": "hard", "beam": 16}
+            ),
+            Call.of(
+                "/v1/generate", {"text": sentence, "template": f"(S {'(NP) ... ' * 14})", "control": "hard", **wide}
+            ),
+        ],
+        [
+            Call.of("/v1/generate", {"text": foreign, **wide}),
+            Call.of("/v1/stream", {"text": foreign, "beam": 16, "split": False}),
+        ],
+        [
+            Call.of("/v1/explain", {"text": breathless[:400], "beam": 16, "prune": 0.0}),
+            Call.of("/v1/stream", {"text": breathless[:400], "beam": 16, "prune": 0.0}),
+        ],
+        [
+            Call.of("/v1/generate", {"texts": [breathless[:400]] * 32, **wide}),
+            Call.of("/v1/parse", {"texts": [breathless[:400]] * PARSED}),
+            Call.of("/v1/sentences", {"text": "a. " * 6_000}),
+        ],
+        [
+            Call.of("/v1/generate", {"text": sentence, "must": words, "prune": 0.0, **wide}),
+            *(
+                Call.of(
+                    "/v1/generate", {"text": sentence, "sample": True, "temperature": 2.0 + seed, **wide, "seed": seed}
+                )
+                for seed in range(8)
+            ),
+            Call("/v1/generate", b'{"text": "' + b"x" * 500_000 + b'"}'),
+        ],
+    ]
 
 
 @contextmanager
-def _server(model: str, threads: int) -> Iterator[tuple[subprocess.Popen[str], int]]:
+def _server(model: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
     """A server on a free port."""
-    command = [sys.executable, "-m", "syntagma", "serve", "--port", "0", "--model", model, "--threads", str(threads)]
+    command = [sys.executable, "-m", "syntagma", "serve", "--port", "0", "--model", model]
     environment = {name: value for name, value in os.environ.items() if name != "SYNTAGMA_TOKEN"}
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
     assert process.stderr is not None
@@ -122,43 +166,3 @@ def _megabytes(pid: int) -> float:
     """The memory that a process holds."""
     status = Path(f"/proc/{pid}/status").read_text().splitlines()
     return int(next(line.split()[1] for line in status if line.startswith("VmRSS"))) / 1024
-
-
-async def _ask(port: int, bodies: list[bytes], clients: int, seconds: float) -> Load:
-    """Ask with so many clients, each as soon as it has its answer, for so long."""
-    load = Load()
-    begun = time.monotonic()
-    starts = (number % len(bodies) for number in range(clients))
-    await asyncio.gather(*(_client(port, bodies[at:] + bodies[:at], load, begun + seconds) for at in starts))
-    load.seconds = time.monotonic() - begun
-    return load
-
-
-async def _client(port: int, bodies: list[bytes], load: Load, end: float) -> None:
-    """One client on one connection; a refused request is asked again after a second, as the service says."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    try:
-        for body in cycle(bodies):
-            begun = time.monotonic()
-            if begun >= end:
-                return
-            head = f"POST /v1/generate HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: application/json\r\n"
-            writer.write(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
-            status = await _status(reader)
-            load.statuses[status] += 1
-            if status == 200:
-                load.latencies.append(time.monotonic() - begun)
-            elif status == 503:
-                await asyncio.sleep(1)
-    except (OSError, asyncio.IncompleteReadError):
-        load.statuses[0] += 1
-    finally:
-        writer.close()
-
-
-async def _status(reader: asyncio.StreamReader) -> int:
-    """The status of the next answer, whose body is read and dropped."""
-    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
-    length = re.search(r"content-length: (\d+)", head)
-    await reader.readexactly(int(length[1]) if length else 0)
-    return int(head.split(" ", 2)[1])

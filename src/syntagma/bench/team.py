@@ -33,7 +33,7 @@ class Team:
             self._names = _heard(line)
 
     def engines(self) -> dict[str, Engine]:
-        """What the members can run, as engines that have all of them run it at once."""
+        """Engines that have all members run the same at once."""
         return {name: self._shared(name) for name in self._names}
 
     def _shared(self, name: str) -> Engine:

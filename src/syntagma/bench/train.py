@@ -45,7 +45,7 @@ def run(
     import torch
 
     from syntagma.train.config import TrainConfig
-    from syntagma.train.engine import use_bf16
+    from syntagma.train.engine import compute_dtype
 
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
@@ -58,7 +58,7 @@ def run(
             preset = "tiny" if quick else "small"
             examples = make_sentences(shape, sentences or (4 if quick else count))
             precisions: list[Precision] = ["fp32"]
-            if quick or use_bf16(TrainConfig("none", precision="auto"), torch.device("cpu")):
+            if quick or compute_dtype(TrainConfig("none", precision="auto"), torch.device("cpu")) == torch.bfloat16:
                 precisions.append("bf16")
             steps = [make_step(preset, examples, precision) for precision in precisions]
             for step in steps:
@@ -187,5 +187,5 @@ def make_step(preset_name: str, examples: Triplets, precision: Precision = "fp32
             return make_batch([ready[number] for number in numbers], network.config)
 
     stepper = Stepper(config, Engine(config), network, Ready(), None)
-    taken = [Taken(Position(0, 0), range(len(ready)))]
-    return lambda: stepper.step(0, taken, 1e-4)
+    taken = Taken(Position(0, 0), range(len(ready)))
+    return lambda: stepper.step(0, [stepper.load(taken)], 1e-4)

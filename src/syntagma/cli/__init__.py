@@ -38,7 +38,7 @@ app = typer.Typer(
     name="syntagma",
     help="Generate text from the root of a syntax tree down: paraphrase and translate, see the structure and steer it.",
     no_args_is_help=True,
-    add_completion=False,
+    add_completion=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )

@@ -8,13 +8,15 @@ from typing import Annotated, Any
 import typer
 
 from syntagma.cli.common import bars, option
+from syntagma.cli.settings import settings_command
 
 _INPUT, _MODELS, _FILTERS, _RUN = "Input", "Translation", "Filters", "The run"
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this file to `app`."""
-    app.command("backtranslate")(backtranslate)
+    kind = settings_command("syntagma.corpus.backtranslation.options:BacktranslationOptions")
+    app.command("backtranslate", cls=kind)(backtranslate)
 
 
 def backtranslate(
@@ -75,7 +77,7 @@ def backtranslate(
         option(_FILTERS, "Leave out a filter, such as pronouns; may be given again.", "--skip-filter"),
     ] = None,
     chunk_rows: Annotated[int, option(_RUN, "Rows of a piece of work: what a stop can cost.")] = 1000,
-    engine: Annotated[
+    executor: Annotated[
         str, option(_RUN, "local, or ray (extra: ray; --out and the models on storage that every machine sees).")
     ] = "local",
     workers: Annotated[
@@ -93,9 +95,9 @@ def backtranslate(
 
     Example: syntagma backtranslate --bitext de-en.tsv --back opus-mt-de-en --out pairs
     """
-    from syntagma.backtranslation.build import ARGUMENTS
-    from syntagma.backtranslation.build import backtranslate as make
-    from syntagma.backtranslation.options import BacktranslationOptions
+    from syntagma.corpus.backtranslation.build import ARGUMENTS
+    from syntagma.corpus.backtranslation.build import backtranslate as make
+    from syntagma.corpus.backtranslation.options import BacktranslationOptions
     from syntagma.errors import ConfigError
 
     if sum(map(bool, (text, source, bitext))) > 1:
@@ -131,7 +133,7 @@ def backtranslate(
     )
     try:
         with bars({"read": "rows read", "paraphrase": "paraphrased"}) as watch:
-            about = make(options, out, texts=text, engine=engine, workers=workers, overwrite=overwrite, watch=watch)
+            about = make(options, out, texts=text, executor=executor, workers=workers, overwrite=overwrite, watch=watch)
     except KeyboardInterrupt:
         print("syntagma: stopped; run the same command again to go on", file=sys.stderr)
         raise typer.Exit(130) from None

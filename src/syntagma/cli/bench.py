@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Bench(StrEnum):
-    """What can be measured."""
+    """The benches."""
 
     core = "core"
     generate = "generate"
@@ -39,17 +39,19 @@ def bench(
     data: Annotated[
         Path | None,
         typer.Option(
-            help="Real data instead of made-up: core: trees; parse, serve: sentences; metrics: pairs; generate: models."
+            help="Real data instead of made-up: core: trees; parse, serve: sentences; metrics: pairs; "
+            "generate: models; start: this project, whose environment is measured."
         ),
     ] = None,
     quick: Annotated[bool, typer.Option(help="Leave out what takes minutes.")] = False,
     model: Annotated[str | None, typer.Option(help="serve: the model to serve.")] = None,
-    seconds: Annotated[float, typer.Option(min=0.1, help="serve: how long the clients ask.")] = 30.0,
+    seconds: Annotated[float, typer.Option(min=0.1, help="serve: how long the clients ask each time.")] = 30.0,
+    clients: Annotated[int, typer.Option(min=1, help="serve: how many clients ask at once.")] = 200,
     setting: Annotated[
         list[str] | None,
         typer.Option(help="generate: BEAMxBATCH, such as 5x32, instead of 1 and 5 by 1 and 32; repeat it."),
     ] = None,
-    runs: Annotated[int, typer.Option(min=1, help="generate: the best of so many runs counts.")] = 2,
+    runs: Annotated[int, typer.Option(min=1, help="generate: the median of so many runs counts.")] = 3,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a row.")] = False,
 ) -> None:
     """Measure speed side by side with peers, all in one run; run it while nothing else is running."""
@@ -57,7 +59,7 @@ def bench(
 
     more: dict[str, Any] = {}
     if name is Bench.serve:
-        more = {"model": model, "seconds": seconds}
+        more = {"model": model, "seconds": seconds, "clients": clients}
     elif name is Bench.generate:
         more = {"settings": [_setting(one) for one in setting or []], "runs": runs}
     _show(import_module(f"syntagma.bench.{name.value}").run(data, quick=quick, **more), as_json)

@@ -1,4 +1,4 @@
-"""What several commands share."""
+"""Helpers that several commands share."""
 
 from __future__ import annotations
 
@@ -23,15 +23,18 @@ _LABEL = re.compile(r"[^\W\d_][\w.$|+=-]*")
 
 
 class Bad(StrEnum):
-    """What to do with a line that cannot be read."""
+    """The choices for a line that cannot be read."""
 
     stop = "stop"
     skip = "skip"
 
 
 def colour() -> bool:
-    """Whether standard output shows colours: a terminal, unless NO_COLOR is set; FORCE_COLOR decides otherwise."""
-    if os.environ.get("NO_COLOR"):
+    """Whether standard output shows colours: a terminal, unless NO_COLOR is set or it is a dumb one.
+
+    FORCE_COLOR decides otherwise.
+    """
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return False
     return bool(os.environ.get("FORCE_COLOR")) or sys.stdout.isatty()
 
@@ -75,6 +78,18 @@ def bars(names: Mapping[str, str]) -> Iterator[Watch]:
         yield watch
 
 
+Device = Annotated[
+    str, typer.Option("--device", help="auto, cpu, cuda, cuda:1 or mps; auto is a GPU where there is one.")
+]
+Precision = Annotated[
+    str | None,
+    typer.Option(
+        "--precision",
+        help="Compute with torch in fp32, bf16 or fp16.",
+        show_default="as stored on the CPU, fp32 elsewhere",
+    ),
+]
+
 AsJson = Annotated[bool, typer.Option("--json", help="Say on standard output what was made, as one JSON object.")]
 
 
@@ -89,7 +104,7 @@ def report(as_json: bool, sentence: str, **facts: Any) -> None:
 @contextmanager
 def progress(what: str, total: Callable[[], int | None]) -> Iterator[Callable[[int], None]]:
     """A bar on stderr, if that is a terminal, which is told how many more are done; `total` is asked for then only."""
-    if not sys.stderr.isatty():
+    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         yield lambda done: None
         return
     from rich.console import Console

@@ -24,8 +24,8 @@ def convert(
     as_json: AsJson = False,
 ) -> None:
     """Turn a checkpoint of the paper's authors into a model folder; nothing in it is executed."""
-    from syntagma.convert.authors import convert as run
     from syntagma.errors import InputError, Place
+    from syntagma.network.convert.authors import convert as run
     from syntagma.network.storage import save_pretrained
 
     if out.exists():

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from syntagma.cli.common import AsJson, report
+from syntagma.cli.common import AsJson, Device, Precision, report
 
 
 def register(app: typer.Typer) -> None:
@@ -44,19 +44,21 @@ def distill(
     workers: Annotated[
         int | None, typer.Option(min=1, help="Processes that translate and parse.", show_default="all cores")
     ] = None,
+    device: Device = "auto",
+    precision: Precision = None,
     as_json: AsJson = False,
 ) -> None:
     """Make a corpus for sequence-level distillation: a teacher model writes the targets of the training sources."""
     from syntagma.corpus import Corpus
-    from syntagma.distillation import Teacher, check_output
-    from syntagma.distillation import distill as run
+    from syntagma.train.distillation import Teacher, check_output
+    from syntagma.train.distillation import distill as run
 
     check_output(out, data)
 
     def told(done: int, total: int) -> None:
         print(f"syntagma: the teacher has written {done:,} of {total:,} targets", file=sys.stderr)
 
-    loaded = Teacher.load(teacher, beam, score, batch)
+    loaded = Teacher.load(teacher, beam, score, batch, device, precision)
     corpus = run(
         loaded, Corpus.open(data), out, limit=limit, nearest=nearest, keep_rest=keep_rest, workers=workers, told=told
     )

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+
+from syntagma.cli.common import Device, Precision, option
+from syntagma.cli.settings import settings_command, settings_option
+from syntagma.settings import Settings, setting
 
 if TYPE_CHECKING:
     from syntagma.metrics.base import Metric
@@ -18,101 +22,121 @@ if TYPE_CHECKING:
 Files = list[str] | None
 
 
+_SETTINGS = "syntagma.cli.evaluate:EvaluateSettings"
+_TEXTS, _TREES, _METRICS, _OUTPUT = "Texts", "Trees", "Metrics", "Output"
+
+
+@dataclass(frozen=True)
+class EvaluateSettings(Settings):
+    """How metrics are computed."""
+
+    r: float = setting(0.7, ge=0, le=1)
+    """iBLEU's weight of the reference."""
+    tokenize: Literal["none", "13a", "intl", "char", "zh"] = "none"
+    """BLEU's tokenisation."""
+    lowercase: bool = False
+    """BLEU without case."""
+    depth: int = setting(3, ge=-1)
+    """How deep D_syn compares, the top at 0; -1 for all."""
+    beam: int = setting(5, ge=1)
+    """How many hypotheses of each list of --nbest count."""
+    resamples: int = setting(1000, ge=0)
+    """Resampled corpora for intervals and p-values; 0 for none."""
+    seed: int = setting(1, ge=0)
+    """The seed of the resampling."""
+    allow_labels: bool = False
+    """Score hypotheses that hold <NP> as plain text."""
+
+
 def register(app: typer.Typer) -> None:
     """Add the commands of this file to `app`."""
-    app.command("evaluate")(evaluate)
+    app.command("evaluate", cls=settings_command(_SETTINGS))(evaluate)
 
 
 def evaluate(
-    hyp: Annotated[str | None, typer.Option(help="The hypotheses, one a line; - is standard input.")] = None,
-    ref: Annotated[Files, typer.Option(help="The references; repeat it for several.")] = None,
-    src: Annotated[str | None, typer.Option(help="The sources.")] = None,
-    metrics: Annotated[
-        str, typer.Option(help="Names, comma-separated, or all; without it, what the files allow.")
-    ] = "",
+    given: Annotated[
+        list[str] | None, typer.Argument(metavar="KEY=VALUE", help="Settings of metrics.", show_default=False)
+    ] = None,
+    hyp: Annotated[str | None, option(_TEXTS, "The hypotheses, one a line; - is standard input.")] = None,
+    ref: Annotated[Files, option(_TEXTS, "The references; repeat it for several.")] = None,
+    src: Annotated[str | None, option(_TEXTS, "The sources.")] = None,
     against: Annotated[
-        str | None, typer.Option(help="A baseline's hypotheses, to compare with by paired bootstrap.")
-    ] = None,
-    hyp_trees: Annotated[str | None, typer.Option(help="Parses of the hypotheses, a tree a line.")] = None,
-    src_trees: Annotated[str | None, typer.Option(help="Parses of the sources.")] = None,
-    ref_trees: Annotated[Files, typer.Option(help="Parses of the references; one file for each --ref.")] = None,
-    against_trees: Annotated[str | None, typer.Option(help="Parses of the baseline's hypotheses.")] = None,
-    induced_trees: Annotated[
-        str | None, typer.Option(help="Trees that generation induced, scored against parses.")
-    ] = None,
-    templates: Annotated[
-        str | None, typer.Option(help="Templates, one a line, that induced trees should match.")
+        str | None, option(_TEXTS, "A baseline's hypotheses, to compare with by paired bootstrap.")
     ] = None,
     nbest: Annotated[
-        str | None, typer.Option(help="Output of generate --json: its beam is scored, its best is --hyp.")
+        str | None, option(_TEXTS, "Output of generate --json: its beam is scored, its best is --hyp.")
     ] = None,
-    beam: Annotated[int, typer.Option(min=1, help="How many hypotheses of each list count.")] = 5,
-    parser: Annotated[str, typer.Option(help="Who parses what has no trees: a parser's name, or none.")] = "parser-en",
-    depth: Annotated[int, typer.Option(min=-1, help="How deep D_syn compares, the top at 0; -1 for all.")] = 3,
-    each_ref: Annotated[
-        bool, typer.Option("--each-ref", help="With several references, also score each alone.")
+    metrics: Annotated[str, option(_METRICS, "Names, comma-separated, or all; without it, what the files allow.")] = "",
+    per_reference: Annotated[
+        bool, option(_METRICS, "With several references, also score each alone.", "--per-reference")
     ] = False,
-    r: Annotated[float, typer.Option(min=0, max=1, help="iBLEU's weight of the reference.")] = 0.7,
-    tokenize: Annotated[str, typer.Option(help="BLEU's tokenisation: none, 13a, intl, char, zh.")] = "none",
-    lowercase: Annotated[bool, typer.Option("--lowercase", help="BLEU without case.")] = False,
-    resamples: Annotated[
-        int, typer.Option(min=0, help="Resampled corpora for intervals and p-values; 0 for none.")
-    ] = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="The seed of the resampling.")] = 1,
-    segments: Annotated[Path | None, typer.Option(help="Where each segment's scores go: .tsv or .jsonl.")] = None,
-    allow_labels: Annotated[
-        bool, typer.Option("--allow-labels", help="Score hypotheses that hold <NP> as plain text.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
-    markdown: Annotated[bool, typer.Option("--markdown", help="A Markdown table.")] = False,
-    latex: Annotated[bool, typer.Option("--latex", help="A LaTeX table.")] = False,
+    settings: Annotated[bool, settings_option(_METRICS, _SETTINGS)] = False,
+    parser: Annotated[str, option(_TREES, "Who parses what has no trees: a parser's name, or none.")] = "parser-en",
+    hyp_trees: Annotated[str | None, option(_TREES, "Parses of the hypotheses, a tree a line.")] = None,
+    src_trees: Annotated[str | None, option(_TREES, "Parses of the sources.")] = None,
+    ref_trees: Annotated[Files, option(_TREES, "Parses of the references; one file for each --ref.")] = None,
+    against_trees: Annotated[str | None, option(_TREES, "Parses of the baseline's hypotheses.")] = None,
+    induced_trees: Annotated[
+        str | None, option(_TREES, "Trees that generation induced, scored against parses.")
+    ] = None,
+    templates: Annotated[str | None, option(_TREES, "Templates, one a line, that induced trees should match.")] = None,
+    device: Device = "auto",
+    precision: Precision = None,
+    segments: Annotated[Path | None, option(_OUTPUT, "Where each segment's scores go: .tsv or .jsonl.")] = None,
+    as_json: Annotated[bool, option(_OUTPUT, "One JSON object.", "--json")] = False,
+    markdown: Annotated[bool, option(_OUTPUT, "A Markdown table.", "--markdown")] = False,
+    latex: Annotated[bool, option(_OUTPUT, "A LaTeX table.", "--latex")] = False,
 ) -> None:
     """Score hypotheses: BLEU, iBLEU, METEOR, ROUGE, diversity and more, on the 0-100 scale, with 95% intervals.
 
     Example: syntagma evaluate --hyp out.txt --ref test.tgt --src test.src --against baseline.txt
+
+    Example: syntagma evaluate --hyp out.txt --ref test.tgt --metrics bleu,chrf tokenize=13a lowercase=true
     """
     from syntagma.cli.common import count_lines, progress
     from syntagma.errors import ConfigError
     from syntagma.metrics import report
-    from syntagma.metrics.bleu import TOKENISERS
     from syntagma.metrics.evaluation import evaluate as run
     from syntagma.metrics.inputs import Inputs, read_segments
     from syntagma.metrics.per_reference import each_reference
     from syntagma.metrics.registry import MetricOptions
+    from syntagma.runtime.device import check_device
 
+    chosen = EvaluateSettings.from_dict(EvaluateSettings.read_arguments(given or []))
     if as_json + markdown + latex > 1:
         raise ConfigError(
             "more than one kind of output is asked for", remedy="give one of --json, --markdown and --latex"
         )
-    if against and not resamples:
-        raise ConfigError("--against needs resamples", remedy="give --resamples 1000")
-    if tokenize not in TOKENISERS:
-        raise ConfigError(f"there is no tokenisation {tokenize!r}", remedy=f"use one of {', '.join(TOKENISERS)}")
+    if against and not chosen.resamples:
+        raise ConfigError("--against needs resamples", remedy="give resamples=1000")
     inputs = Inputs(
         hyp, tuple(ref or ()), src, against, hyp_trees, src_trees, tuple(ref_trees or ()), against_trees, induced_trees,
-        templates, nbest, beam, allow_labels,
+        templates, nbest, chosen.beam, chosen.allow_labels,
     )  # fmt: skip
     inputs.check()
     names = [name.strip() for name in metrics.split(",") if name.strip()]
-    chosen, maker = _choose(
-        names, inputs, MetricOptions(r, tokenize, lowercase, None if depth < 0 else depth, beam), parser
+    check_device(device, precision)
+    depth = None if chosen.depth < 0 else chosen.depth
+    options = MetricOptions(
+        chosen.r, chosen.tokenize, chosen.lowercase, depth, chosen.beam, device=device, precision=precision
     )
-    if not chosen:
+    computed, maker = _choose(names, inputs, options, parser)
+    if not computed:
         raise ConfigError("no metric can be computed from these files", remedy="give --ref or --src")
-    if each_ref:
-        chosen = each_reference(chosen, len(inputs.refs))
+    if per_reference:
+        computed = each_reference(computed, len(inputs.refs))
     with progress("segments", lambda: count_lines(inputs.hyp or inputs.nbest or "-")) as advance:
-        results = run(chosen, read_segments(inputs), maker, advance)
+        results = run(computed, read_segments(inputs), maker, advance)
     if results[0].empty:
         _say(f"{results[0].empty} of {results[0].segments} hypotheses are empty and match nothing")
     if maker is not None and maker.refused:
         _say(f"{len(maker.refused)} texts cannot be parsed and count as without structure ({maker.refused[0]})")
     if segments:
         report.write_segments(segments, results[0].names(), results[0].segment_scores())
-    scores = results[0].scores(resamples, seed)
-    comparisons = results[0].compare(results[1], resamples, seed) if against else None
+    scores = results[0].scores(chosen.resamples, chosen.seed)
+    comparisons = results[0].compare(results[1], chosen.resamples, chosen.seed) if against else None
     if as_json:
-        print(report.as_json(scores, comparisons, results[0].segments, resamples, seed))
+        print(report.as_json(scores, comparisons, results[0].segments, chosen.resamples, chosen.seed))
     elif markdown:
         print(report.as_markdown(scores, comparisons))
     elif latex:
@@ -134,7 +158,7 @@ def _choose(
     maker = None
     if missing and parser != "none":
         try:
-            backend = load(parser)
+            backend = load(parser, options.device, options.precision)
             maker = TreeMaker(backend, missing)
             made = f"parsed by {describe(backend, parser)}"
             options = replace(options, trees=made, beam_trees=made)

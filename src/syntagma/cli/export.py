@@ -6,11 +6,14 @@ import sys
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from syntagma.cli.common import AsJson, report
+
+if TYPE_CHECKING:
+    from syntagma.network.purpose import Purpose
 
 
 class PrecisionKind(StrEnum):
@@ -46,6 +49,15 @@ def export(
         ),
     ] = None,
     card: Annotated[Path | None, typer.Option(help="A model card to put in the place of the run's.")] = None,
+    task: Annotated[
+        str | None, typer.Option(help="What the model is for: paraphrase or translate.", show_default="as it was")
+    ] = None,
+    source_language: Annotated[
+        str | None, typer.Option(help="The code of the language that it reads, such as de.", show_default="as it was")
+    ] = None,
+    target_language: Annotated[
+        str | None, typer.Option(help="The code of the language that it writes.", show_default="as it was")
+    ] = None,
     as_json: AsJson = False,
     weights: Annotated[str | None, typer.Option(hidden=True)] = None,
 ) -> None:
@@ -54,9 +66,11 @@ def export(
     A folder of an older format is brought up to this one.
     """
     from syntagma.files import atomic_folder
+    from syntagma.network.purpose import Purpose
 
+    purpose = Purpose(task, source_language, target_language).checked()
     with atomic_folder(out) as folder:
-        _write(model, folder, _former(weights) if weights else precision, search or [], words or [], card)
+        _write(model, folder, _former(weights) if weights else precision, search or [], words or [], card, purpose)
     report(as_json, f"the model is in {out}", model=str(out))
 
 
@@ -72,7 +86,13 @@ def _former(weights: str) -> PrecisionKind:
 
 
 def _write(
-    model: str, out: Path, precision: PrecisionKind | None, search: list[str], words: list[Path], card: Path | None
+    model: str,
+    out: Path,
+    precision: PrecisionKind | None,
+    search: list[str],
+    words: list[Path],
+    card: Path | None,
+    purpose: Purpose,
 ) -> None:
     from syntagma.aliases import renamed
     from syntagma.errors import ConfigError
@@ -86,7 +106,7 @@ def _write(
     folder = ModelFolder.open(model)
     if "engine" in folder.values:
         raise ConfigError(f"{model!r} is an export for another engine", remedy="export the model that it was made from")
-    about: dict[str, Any] = folder.about
+    about: dict[str, Any] = {**folder.purpose.to_dict(), **folder.about, **purpose.to_dict()}
     about["search"] = renamed("SearchOptions", about.get("search", {})) | renamed(
         "SearchOptions", parse_overrides(search), warn=True
     )

@@ -15,10 +15,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from syntagma.cli.common import Device, Precision, option
+from syntagma.cli.settings import settings_command, settings_option
+
 if TYPE_CHECKING:
     from syntagma.errors import SyntagmaError
-    from syntagma.search import Generator, Output, Steering
+    from syntagma.search import Generator, Output, SearchOptions, Steering
     from syntagma.search.steered import Text
+
+
+_SETTINGS = "syntagma.search.options:SearchOptions"
+_TEXTS, _SEARCH, _STEERING, _OUTPUT, _MACHINE = "Texts", "Search", "Steering", "Output", "Machine"
 
 
 class ControlKind(StrEnum):
@@ -28,26 +35,12 @@ class ControlKind(StrEnum):
     hard = "hard"
 
 
-class RerankKind(StrEnum):
-    """How finished texts are ordered."""
-
-    none = "none"
-    joint = "joint"
-    seq2seq = "seq2seq"
-
-
-class ScoreKind(StrEnum):
-    """What an infill's score is."""
-
-    sum = "sum"
-    mean = "mean"
-
-
 def register(app: typer.Typer) -> None:
     """Add the commands of this file to `app`."""
-    app.command("generate")(generate)
-    app.command("paraphrase")(_with_model(_PARAPHRASE, "paraphrase-en"))
-    app.command("translate")(_with_model(_TRANSLATE, "translate-de-en"))
+    kind = settings_command(_SETTINGS, "--search")
+    app.command("generate", cls=kind)(generate)
+    app.command("paraphrase", cls=kind)(_with_model(_PARAPHRASE, "paraphrase-en"))
+    app.command("translate", cls=kind)(_with_model(_TRANSLATE, "translate-de-en"))
 
 
 _PARAPHRASE = """Say English texts in other words: `generate` with the bundled paraphrase model.
@@ -79,155 +72,104 @@ def generate(
         list[str] | None, typer.Argument(help="Texts; without any, -i is read.", show_default=False)
     ] = None,
     source: Annotated[
-        str, typer.Option("-i", "--input", help="A file of texts, one a line (also gzip); - is standard input.")
+        str, option(_TEXTS, "A file of texts, one a line (also gzip); - is standard input.", "-i", "--input")
     ] = "-",
     jsonl: Annotated[
         bool | None,
-        typer.Option(
+        option(
+            _TEXTS,
+            'Each line is a JSON object: "source", and its own "template", "exemplar", "must", ...',
             "--jsonl/--no-jsonl",
-            help='Each line is a JSON object: "source", and its own "template", "exemplar", "must", ...',
             show_default="by the name, .jsonl",
         ),
     ] = None,
-    model: Annotated[str, typer.Option(help="A bundled model's name, a model folder, or a hub id.")] = "paraphrase-en",
+    model: Annotated[str, option(_SEARCH, "A bundled model's name, a model folder, or a hub id.")] = "paraphrase-en",
     beam: Annotated[
-        int | None, typer.Option(min=1, help="The beam's width; 1 is greedy.", show_default="the model's, 5")
+        int | None, option(_SEARCH, "The beam's width; 1 is greedy.", min=1, show_default="the model's, 5")
     ] = None,
-    alpha: Annotated[
-        float | None, typer.Option(min=0, help="The accumulation weight.", show_default="the model's, 0.8")
-    ] = None,
-    score: Annotated[ScoreKind | None, typer.Option(help="Log-probabilities summed or averaged.")] = None,
+    nbest: Annotated[int, option(_SEARCH, "How many hypotheses to print for each text.", min=1)] = 1,
+    sample: Annotated[bool, option(_SEARCH, "Draw hypotheses instead of searching.", "--sample")] = False,
     search: Annotated[
-        str | None, typer.Option(help="A named setting instead of the model's: paper.", show_default=False)
+        list[str] | None,
+        option(_SEARCH, "key=value: another setting of the search (see --settings); or a named one: paper. Repeat it."),
     ] = None,
-    rerank: Annotated[
-        RerankKind | None,
-        typer.Option(help="Order texts by score, by log-probability, or also by that of the text written in one go."),
-    ] = None,
-    channel_weight: Annotated[
-        float | None, typer.Option(min=0, help="How much the noisy channel, text to source, counts in reranking.")
-    ] = None,
-    nbest: Annotated[int, typer.Option(min=1, help="How many hypotheses to print for each text.")] = 1,
-    template: Annotated[str | None, typer.Option(help="The tree's shape, e.g. '(S (NP) (VP *))'.")] = None,
-    exemplar: Annotated[str | None, typer.Option(help="A sentence whose shape to follow.")] = None,
+    settings: Annotated[bool, settings_option(_SEARCH, _SETTINGS)] = False,
+    template: Annotated[str | None, option(_STEERING, "The tree's shape, e.g. '(S (NP) (VP *))'.")] = None,
+    exemplar: Annotated[str | None, option(_STEERING, "A sentence whose shape to follow.")] = None,
     templates: Annotated[
-        str | None, typer.Option(help="A file with a template for each text, a line each; an empty line is none.")
+        str | None, option(_STEERING, "A file with a template for each text, a line each; an empty line is none.")
     ] = None,
     exemplars: Annotated[
-        str | None, typer.Option(help="A file with an exemplar for each text, a line each; an empty line is none.")
+        str | None, option(_STEERING, "A file with an exemplar for each text, a line each; an empty line is none.")
     ] = None,
-    exemplar_depth: Annotated[int | None, typer.Option(min=1, help="How deep the exemplar's shape counts.")] = None,
+    exemplar_depth: Annotated[int | None, option(_STEERING, "How deep the exemplar's shape counts.", min=1)] = None,
     control: Annotated[
-        ControlKind, typer.Option(help="Favour the template's shape, or guarantee it.")
+        ControlKind, option(_STEERING, "Favour the template's shape, or guarantee it.")
     ] = ControlKind.soft,
-    reward: Annotated[
-        float | None, typer.Option(help="What matching a soft template gains.", show_default="the model's, 0.32")
-    ] = None,
-    start: Annotated[str | None, typer.Option(help="A context to grow from, e.g. '<NP> <VP> , right ?'.")] = None,
-    max_depth: Annotated[
-        int | None, typer.Option(min=1, help="How deep a tree may grow.", show_default="the model's, 24")
-    ] = None,
-    must: Annotated[list[str] | None, typer.Option(help="A word that must appear; repeat it for several.")] = None,
-    must_not: Annotated[list[str] | None, typer.Option(help="A word that must not appear; repeat it.")] = None,
-    forbid_copy: Annotated[
-        bool | None, typer.Option(help="Leave out an output that only repeats the source.", show_default="the model's")
-    ] = None,
-    adjacent_repeats: Annotated[
-        bool | None,
-        typer.Option(help="Allow the same words twice in a row.", show_default="the model's, yes"),
-    ] = None,
-    known_words_only: Annotated[
-        bool | None, typer.Option(help="Write no words that the model makes up.", show_default="the model's, no")
-    ] = None,
-    split: Annotated[
-        bool | None,
-        typer.Option(help="Go through a text sentence by sentence, unless explained.", show_default="the model's"),
-    ] = None,
-    prune: Annotated[
-        float | None,
-        typer.Option(min=0, help="Drop what lags behind by so much; faster.", show_default="the model's"),
-    ] = None,
-    diversity_penalty: Annotated[float | None, typer.Option(min=0, help="A penalty for what hypotheses share.")] = None,
-    sample: Annotated[bool, typer.Option("--sample", help="Draw hypotheses instead of searching.")] = False,
-    temperature: Annotated[float | None, typer.Option(help="Of the samples.", show_default="1.0")] = None,
-    top_p: Annotated[float | None, typer.Option(help="Draw from the likeliest tokens of that share.")] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Of the samples.", show_default="1")] = None,
-    trace: Annotated[bool, typer.Option("--trace", help="Show every level with its scores.")] = False,
-    explain: Annotated[Path | None, typer.Option(help="Write a page here that shows why (one text only).")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a text.")] = False,
-    batch_size: Annotated[str, typer.Option(help="Texts searched at once, or auto.")] = "auto",
-    profile: Annotated[bool, typer.Option("--profile", help="Say on stderr where the time went.")] = False,
-    device: Annotated[
-        str | None, typer.Option(help="auto, cpu, cuda, cuda:1 or mps.", show_default="where the model is loaded")
-    ] = None,
-    precision: Annotated[str | None, typer.Option(help="fp32, bf16 or fp16.", show_default="fp32")] = None,
-    engine: Annotated[str, typer.Option(help="local, or ray (extra: ray).")] = "local",
+    start: Annotated[str | None, option(_STEERING, "A context to grow from, e.g. '<NP> <VP> , right ?'.")] = None,
+    must: Annotated[list[str] | None, option(_STEERING, "A word that must appear; repeat it for several.")] = None,
+    must_not: Annotated[list[str] | None, option(_STEERING, "A word that must not appear; repeat it.")] = None,
+    trace: Annotated[bool, option(_OUTPUT, "Show every level with its scores.", "--trace")] = False,
+    explain: Annotated[Path | None, option(_OUTPUT, "Write a page here that shows why (one text only).")] = None,
+    as_json: Annotated[bool, option(_OUTPUT, "One JSON object a text.", "--json")] = False,
+    out: Annotated[Path | None, option(_OUTPUT, "Write here instead of standard output.")] = None,
+    resume: Annotated[bool, option(_OUTPUT, "Go on where an interrupted run with --out stopped.", "--resume")] = False,
+    overwrite: Annotated[
+        bool, option(_OUTPUT, "Replace what is under --out, once the run is over.", "--overwrite")
+    ] = False,
+    batch_size: Annotated[str, option(_MACHINE, "Texts searched at once, or auto.")] = "auto",
+    profile: Annotated[bool, option(_MACHINE, "Say on stderr where the time went.", "--profile")] = False,
+    device: Device = "auto",
+    precision: Precision = None,
+    executor: Annotated[str, option(_MACHINE, "local, or ray (extra: ray).")] = "local",
     workers: Annotated[
         int | None,
-        typer.Option(min=1, help="Processes, or Ray actors.", show_default="1; for a file of many lines all cores"),
+        option(_MACHINE, "Processes, or Ray actors.", min=1, show_default="1; for a file of many lines all cores"),
     ] = None,
-    threads: Annotated[int | None, typer.Option(min=1, help="CPU threads.", show_default="one a process")] = None,
-    out: Annotated[Path | None, typer.Option(help="Write here instead of standard output.")] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on where an interrupted run with --out stopped.")
-    ] = False,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace what is under --out, once the run is over.")
-    ] = False,
-    rank: Annotated[str | None, typer.Option(hidden=True)] = None,
-    back: Annotated[float | None, typer.Option(hidden=True)] = None,
-    novel: Annotated[bool | None, typer.Option(hidden=True)] = None,
-    stutter: Annotated[bool | None, typer.Option(hidden=True)] = None,
-    coin: Annotated[bool | None, typer.Option(hidden=True)] = None,
-    diversity: Annotated[float | None, typer.Option(hidden=True)] = None,
+    threads: Annotated[int | None, option(_MACHINE, "CPU threads.", min=1, show_default="one a process")] = None,
 ) -> None:
     """Generate a text for each source; see its structure with --trace, steer it with --template and --start.
 
     Example: syntagma generate --model DIR --beam 5 --nbest 5 "It seems like he has made a mistake."
+
+    Example: syntagma generate --model DIR --search paper --search alpha=0.5 -i sources.txt --out outputs.txt
     """
     from syntagma.cli.output import check_target, target
     from syntagma.files import scan_lines
 
-    if not sample and (temperature is not None or top_p is not None or seed is not None):
-        raise typer.BadParameter("--temperature, --top-p and --seed are for samples: give --sample as well")
     if check_target(out, resume, overwrite):
         print(f"syntagma: {out} is finished already; --overwrite makes it anew", file=sys.stderr)
         return
-    given = {
-        "beam": beam, "alpha": alpha, "score": score and score.value, "reward": reward, "max_depth": max_depth,
-        "forbid_copy": forbid_copy, "diversity_penalty": diversity_penalty, "sample": sample or None, "top_p": top_p,
-        "temperature": temperature, "seed": seed, "prune": prune, "rerank": rerank and rerank.value,
-        "channel_weight": channel_weight, "known_words_only": known_words_only,
-        "no_adjacent_repeats": None if adjacent_repeats is None else not adjacent_repeats,
-        "split": split if explain is None else False,
-        "rank": rank, "back": back, "novel": novel, "stutter": stutter, "coin": coin, "diversity": diversity,
-    }  # fmt: skip
-    options = {name: value for name, value in given.items() if value is not None}
+    base, options = _search_options(search or [])
+    options |= {name: value for name, value in (("beam", beam), ("sample", sample or None)) if value is not None}
+    if not options.get("sample") and options.keys() & {"temperature", "top_p", "seed"}:
+        raise typer.BadParameter("temperature, top_p and seed are for samples: give --sample as well")
+    if explain is not None:
+        options["split"] = False
     from syntagma.search import Generator
-    from syntagma.search.generator import BATCH
-    from syntagma.search.options import named
+    from syntagma.search.generator import AUTO
     from syntagma.stopwatch import Stopwatch
 
-    batch = BATCH if batch_size == "auto" else _count(batch_size)
+    batch = AUTO if batch_size == "auto" else _count(batch_size)
     generator = Generator.from_pretrained(model, device=device, precision=precision, threads=threads)
-    if search is not None:
-        generator.defaults = named(search)
+    if base is not None:
+        generator.defaults = base
     asked: dict[str, Any] = {
         "template": template, "exemplar": exemplar, "exemplar_depth": exemplar_depth, "control": control.value,
         "start": start, "must": must or (), "must_not": must_not or (),
     }  # fmt: skip
     steering = generator.steering(**asked)
-    settings = generator.defaults.for_texts(nbest, options)
+    chosen = generator.defaults.for_texts(nbest, options)
     if jsonl is None:
         jsonl = not texts and source.endswith((".jsonl", ".jsonl.gz"))
     given_lines: Iterator[str | SyntagmaError] = iter(texts) if texts else scan_lines(source)
     lines = _steered(given_lines, jsonl, templates, exemplars, asked)
     printer = _Printer(nbest, trace, as_json)
     if workers is None:
-        alone = profile or engine != "local" or threads is not None or texts or not Path(source).is_file()
-        workers, lines = (1, lines) if alone else _workers(lines)
+        alone = profile or executor != "local" or threads is not None or texts or not Path(source).is_file()
+        workers, lines = (1, lines) if alone else _workers(lines, device)
     run = {
-        "model": _fingerprint(model), "search": settings.to_dict(), "steering": asked, "nbest": nbest,
+        "model": _fingerprint(model), "search": chosen.to_dict(), "steering": asked, "nbest": nbest,
         "trace": trace, "json": as_json,
     }  # fmt: skip
     seen: deque[Text] = deque()
@@ -243,17 +185,17 @@ def generate(
 
         if explain is not None:
             results: Iterator[list[Output] | SyntagmaError] = _explain(
-                generator, list(remembered()), steering, settings.to_dict(), explain
+                generator, list(remembered()), steering, chosen.to_dict(), explain
             )
-        elif engine == "local" and workers == 1:
+        elif executor == "local" and workers == 1:
             results = generator.stream(
-                remembered(), steering=steering, options=settings, batch=batch, nbest=nbest, watch=watch
+                remembered(), steering=steering, options=chosen, batch=batch, nbest=nbest, watch=watch
             )
         else:
             from syntagma.search.parallel import SearchWork, parallel
 
-            work = SearchWork(model, settings.to_dict(), asked, batch, nbest, device, precision)
-            results = parallel(work, remembered(), engine, workers)
+            work = SearchWork(model, chosen.to_dict(), asked, batch, nbest, device, precision)
+            results = parallel(work, remembered(), executor, workers)
         for number, found in enumerate(results, 1):
             text = seen.popleft()
             if number <= records.done:
@@ -266,10 +208,21 @@ def generate(
             elif found and found[0].note:
                 print(f"syntagma: line {number}: {found[0].note}", file=sys.stderr)
     if profile:
-        for part, share in watch.shares().items():
-            print(f"syntagma: {part}: {100 * share:.1f}%", file=sys.stderr)
+        for line in watch.report(getattr(generator.runtime, "seconds", None)).splitlines():
+            print(f"syntagma: {line}", file=sys.stderr)
     if failed:
         raise typer.Exit(1)
+
+
+def _search_options(given: list[str]) -> tuple[SearchOptions | None, dict[str, Any]]:
+    """The setting of the search that a name stands for, if any is given, and the settings given as key=value."""
+    from syntagma.search.options import SearchOptions, named
+
+    base = None
+    for name in given:
+        if "=" not in name:
+            base = named(name)
+    return base, SearchOptions.read_arguments(one for one in given if "=" in one)
 
 
 def _explain(
@@ -329,14 +282,14 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def _workers(lines: Iterator[Text]) -> tuple[int, Iterator[Text]]:
+def _workers(lines: Iterator[Text], device: str) -> tuple[int, Iterator[Text]]:
     """As many processes as pay off for a file, and its lines, of which no more is read than it takes to know."""
     import os
 
     from syntagma.search.parallel import CHUNK, processes_for
 
     head = list(islice(lines, 2 * CHUNK * (os.cpu_count() or 1)))
-    return processes_for(len(head)), chain(head, lines)
+    return processes_for(len(head), device), chain(head, lines)
 
 
 def _fingerprint(model: str) -> str:

@@ -125,7 +125,7 @@ class PartFile(Target):
 
 @contextmanager
 def target(out: Path | None, run: Mapping[str, Any], resume: bool, overwrite: bool) -> Iterator[Target]:
-    """What takes the records of the run that `run` describes; a file appears under its name when the run is over."""
+    """Open the target for the records of the run that `run` describes; a file appears when the run is over."""
     if out is None:
         yield Target(sys.stdout)
         return
@@ -179,7 +179,7 @@ def _note(out: Path) -> Path:
 
 
 def _entry(line: bytes) -> Any:
-    """What a line of the note says; None where it is not whole."""
+    """Parse a line of the note; None where it is cut short."""
     if not line.endswith(b"\n"):
         return None
     try:

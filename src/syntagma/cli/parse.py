@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from syntagma.cli.common import Bad
+from syntagma.cli.common import Bad, Device, Precision
 
 if TYPE_CHECKING:
     from syntagma.errors import InputError
@@ -53,6 +53,8 @@ def parse(
         Bad, typer.Option(help="At a line that cannot be parsed: stop, or leave an empty line and go on.")
     ] = Bad.stop,
     threads: Threads = 0,
+    device: Device = "auto",
+    precision: Precision = None,
 ) -> None:
     """Parse text: one tree a line, in the order of the input; empty lines stay empty lines.
 
@@ -65,7 +67,7 @@ def parse(
 
     lines = iter(text) if text else scan_lines(source)
     name = "the arguments" if text else source_name(source)
-    loaded = load_parser(parser, threads or processors())
+    loaded = load_parser(parser, threads or processors(), device, precision)
     use_threads(threads)
     cut = split_tokens if tokenized else split
     show = _as_json if as_json else _drawn() if draw else _as_brackets

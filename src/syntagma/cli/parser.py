@@ -41,7 +41,7 @@ def register(app: typer.Typer) -> None:
 
 
 class TreeStyle(StrEnum):
-    """What trees that are made of dependencies look like."""
+    """The styles of trees that are made of dependencies."""
 
     penn = "penn"
     negra = "negra"

@@ -10,23 +10,21 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from syntagma.cli.common import bars, option
+from syntagma.cli.settings import settings_command, settings_option, split_settings
 
 if TYPE_CHECKING:
     from syntagma.corpus.options import Input
     from syntagma.corpus.store import Corpus
 
-_INPUT, _FILTERS, _TREES, _WORDS, _RUN = (
-    "Input",
-    "Filters (training pairs only)",
-    "Trees",
-    "Vocabulary and splits",
-    "The run",
-)
+_SETTINGS = "syntagma.corpus.options:CorpusOptions"
+_FLAGS = ("inputs", "columns", "both_ways", "parser", "labels", "vocab_size", "dev", "shard_pairs", "vocab_sample")
+"""Those that have a flag, or that nobody changes."""
+_INPUT, _TREES, _WORDS, _RUN = "Input", "Trees", "Vocabulary and splits", "The run"
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this file to `app`."""
-    app.command("prepare")(prepare)
+    app.command("prepare", cls=settings_command(_SETTINGS))(prepare)
     corpus = typer.Typer(help="Look into prepared corpora.", no_args_is_help=True)
     corpus.callback()(lambda: None)
     corpus.command("info")(info)
@@ -36,70 +34,30 @@ def register(app: typer.Typer) -> None:
 def prepare(
     pairs: Annotated[
         list[str],
-        typer.Argument(help="Files of pairs, - for standard input, or a prepared corpus (its trees are used again)."),
+        typer.Argument(
+            help="Files of pairs, - for standard input, or a prepared corpus (its trees are used again); and settings, "
+            "key=value."
+        ),
     ],
     out: Annotated[str, option(_RUN, "The folder to make; run the same command again to go on after a stop.")],
     target: Annotated[
         list[str] | None, option(_INPUT, "For parallel files: the file of targets of each PAIRS.")
     ] = None,
-    format: Annotated[str | None, option(_INPUT, "tsv, csv, jsonl or parallel; by the name where not given.")] = None,
     columns: Annotated[
         str | None, option(_INPUT, "Source and target column: 0,1 for TSV, source,target for CSV and JSON lines.")
     ] = None,
-    header: Annotated[bool, option(_INPUT, "The first line of a TSV file names its columns.", "--header")] = False,
-    where: Annotated[
-        list[str] | None, option(_INPUT, "COLUMN=VALUE[,VALUE]: only rows with one of these values.")
-    ] = None,
-    keep_fraction: Annotated[
-        list[str] | None, option(_INPUT, "COLUMN=VALUE:0.1: of rows with this value only that share, by hash.")
-    ] = None,
+    format: Annotated[str | None, option(_INPUT, "tsv, csv, jsonl or parallel; by the name where not given.")] = None,
     both_ways: Annotated[bool, option(_INPUT, "Each pair serves both directions.", "--both-ways")] = False,
-    tokenized: Annotated[
-        bool, option(_INPUT, "Words are already apart: cut at white space only.", "--tokenized")
-    ] = False,
     split: Annotated[
         list[str] | None, option(_INPUT, "dev=FILE or test=FILE (dev=SOURCES,TARGETS for parallel files).")
     ] = None,
-    exclude: Annotated[
-        list[str] | None, option(_INPUT, "A file of pairs that must not be trained on, in either direction.")
-    ] = None,
-    min_words: Annotated[int, option(_FILTERS, "Fewest words, on both sides.")] = 1,
-    max_words: Annotated[int, option(_FILTERS, "Most words, on both sides.")] = 128,
-    max_ratio: Annotated[
-        float | None, option(_FILTERS, "Most words of the longer side for one of the shorter.")
-    ] = None,
-    keep_identical: Annotated[
-        bool, option(_FILTERS, "Keep pairs whose sides are the same.", "--keep-identical")
-    ] = False,
-    keep_duplicates: Annotated[
-        bool, option(_FILTERS, "Keep pairs that were there before.", "--keep-duplicates")
-    ] = False,
-    keep_overlap: Annotated[
-        bool, option(_FILTERS, "Keep pairs with a side that is a source of dev or test.", "--keep-overlap")
-    ] = False,
-    source_script: Annotated[str | None, option(_FILTERS, "Latin, Cyrillic, Han, Han+Hiragana+Katakana, ...")] = None,
-    target_script: Annotated[str | None, option(_FILTERS, "Likewise for the target.")] = None,
-    script_share: Annotated[float, option(_FILTERS, "Of the letters, how many must be of that script.")] = 0.7,
-    no_swap: Annotated[
-        list[str] | None,
-        option(_FILTERS, "he,him,his/she,her,hers: no pair that has words of one group here, of another there."),
-    ] = None,
-    max_levels: Annotated[int, option(_FILTERS, "Most levels of a tree (of dev and test as well).")] = 32,
+    settings: Annotated[bool, settings_option(_RUN, _SETTINGS, without=_FLAGS)] = False,
     parser: Annotated[str, option(_TREES, "neural, a model folder, brackets:FILE, benepar or stanza.")] = "neural",
     trees: Annotated[
         str | None, option(_TREES, "The trees of the targets, a line for each row: short for --parser brackets:FILE.")
     ] = None,
     labels: Annotated[str, option(_TREES, "The labels that guide generation.")] = "S,NP,VP,PP",
-    label_noise: Annotated[float, option(_TREES, "Replace that ratio of the labels by others at random.")] = 0.0,
-    seed: Annotated[int, option(_TREES, "Decides everything that is drawn.")] = 1,
     vocab_size: Annotated[int, option(_WORDS, "Entries of the vocabulary, labels and control tokens included.")] = 8000,
-    tokenizer: Annotated[str | None, option(_WORDS, "A tokenizer.json to use again.")] = None,
-    pieces: Annotated[
-        str | None, option(_WORDS, "Use a pretrained model's pieces: a Marian or CTranslate2 folder, for init=FOLDER.")
-    ] = None,
-    share_pieces: Annotated[
-        bool, option(_WORDS, "Segment sources like targets, where both are one language.", "--share-pieces")
-    ] = False,
     dev: Annotated[
         int | None,
         option(
@@ -109,9 +67,7 @@ def prepare(
             show_default="a hundredth, 10 to 500, where no file of them is given",
         ),
     ] = None,
-    test: Annotated[int, option(_WORDS, "Pairs to draw for test.")] = 0,
-    chunk_rows: Annotated[int, option(_RUN, "Rows of a piece of work: what a stop can cost.")] = 5000,
-    engine: Annotated[
+    executor: Annotated[
         str, option(_RUN, "local, or ray (extra: ray; --out on storage that every machine sees).")
     ] = "local",
     workers: Annotated[
@@ -123,47 +79,29 @@ def prepare(
         bool, option(_RUN, "Say on standard output what was made, as one JSON object.", "--json")
     ] = False,
 ) -> None:
-    """Parse, check and store pairs of texts as training data; nothing is dropped without a line in rejects.jsonl."""
+    """Parse, check and store pairs of texts as training data; nothing is dropped without a line in rejects.jsonl.
+
+    Example: syntagma prepare pairs.tsv --both-ways --out corpus max_words=40 max_ratio=3
+
+    Example: syntagma prepare train.de --target train.en --split dev=dev.de,dev.en --out corpus vocab_size=16000
+    """
     from syntagma.cli.common import read_labels
     from syntagma.corpus import CorpusOptions
     from syntagma.corpus import prepare as make
     from syntagma.corpus.options import AUTO
 
-    options = CorpusOptions(
-        inputs=tuple(_inputs(pairs, target or [], split or [], format)),
-        columns=tuple(columns.split(",")) if columns else (),
-        header=header,
-        where=tuple(where or ()),
-        keep_fraction=tuple(keep_fraction or ()),
-        both_ways=both_ways,
-        tokenized=tokenized,
-        exclude=tuple(exclude or ()),
-        min_words=min_words,
-        max_words=max_words,
-        max_ratio=max_ratio,
-        keep_identical=keep_identical,
-        keep_duplicates=keep_duplicates,
-        keep_overlap=keep_overlap,
-        source_script=source_script,
-        target_script=target_script,
-        script_share=script_share,
-        no_swap=tuple(no_swap or ()),
-        parser=f"brackets:{trees}" if trees else parser,
-        max_levels=max_levels,
-        labels=read_labels(labels),
-        label_noise=label_noise,
-        seed=seed,
-        vocab_size=vocab_size,
-        tokenizer=tokenizer,
-        pieces=pieces,
-        share_pieces=share_pieces,
-        dev=AUTO if dev is None else dev,
-        test=test,
-        chunk_rows=chunk_rows,
-    )
+    files, more = split_settings(pairs, _SETTINGS)
+    given = CorpusOptions.read_arguments(more)
+    flags = {
+        "columns": columns.split(",") if columns else [], "both_ways": both_ways, "vocab_size": vocab_size,
+        "parser": f"brackets:{trees}" if trees else parser, "labels": read_labels(labels),
+        "dev": AUTO if dev is None else dev,
+    }  # fmt: skip
+    inputs = [one.to_dict() for one in _inputs(files, target or [], split or [], format)]
+    options = CorpusOptions.from_dict({**flags, **given, "inputs": inputs})
     try:
         with bars({"parse": "rows parsed", "vocabulary": "vocabulary", "ids": "pairs encoded"}) as watch:
-            corpus = make(options, out, engine=engine, workers=workers, overwrite=overwrite, watch=watch)
+            corpus = make(options, out, executor=executor, workers=workers, overwrite=overwrite, watch=watch)
     except KeyboardInterrupt:
         print("syntagma: stopped; run the same command again to go on", file=sys.stderr)
         raise typer.Exit(130) from None

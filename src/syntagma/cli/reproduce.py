@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from syntagma.cli.common import Device, Precision
+
 if TYPE_CHECKING:
     from syntagma.recipes.recipe import Recipe
 
@@ -74,6 +76,8 @@ def reproduce(
     ] = None,
     devices: Annotated[int, typer.Option(min=1, help="Processes that train a model together, a GPU each.")] = 1,
     resamples: Annotated[int, typer.Option(min=0, help="For intervals and p-values; 0 for none.")] = 1000,
+    device: Device = "auto",
+    precision: Precision = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a table.")] = False,
 ) -> None:
     """Run an experiment or a study of the paper from its data to its table and figure.
@@ -96,7 +100,8 @@ def reproduce(
     tested = _own_test(pairs, sources, references or [], exemplars)
     changes = _changes(recipe, model or [], search, only or [], tested)
     recipe = read_recipe(name, _training_changes(minutes) | changes)
-    run = RecipeRun(recipe, data or Path(), out or RUNS / recipe.name, devices, resamples, _say, limit)
+    folder = out or RUNS / recipe.name
+    run = RecipeRun(recipe, data or Path(), folder, devices, resamples, device, precision, _say, limit)
     try:
         tables = run.tables() if stored else run.run(until.value)
     except Stopped as stopped:

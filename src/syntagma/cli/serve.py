@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from syntagma.cli.common import Device, Precision
+
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this file to `app`."""
@@ -30,6 +32,9 @@ def serve(
     allow_host: Annotated[
         list[str] | None, typer.Option(help="A further name of this service, such as a proxy's; repeat it.")
     ] = None,
+    root_path: Annotated[
+        str, typer.Option(help="The path under which a proxy serves it, such as /syntagma.", show_default="none")
+    ] = "",
     compare: Annotated[
         Path | None, typer.Option(help="A blind comparison: JSON lines of a source and two systems' outputs.")
     ] = None,
@@ -37,6 +42,13 @@ def serve(
         Path | None, typer.Option(help="An experiment on partial control, /control: what `control-task` wrote.")
     ] = None,
     votes: Annotated[Path, typer.Option(help="Where votes, edits and judgements are kept.")] = Path("votes.sqlite"),
+    questions: Annotated[
+        Path | None,
+        typer.Option(
+            help='What voters are asked: JSON lines {"name": ..., "text": ...}.', show_default="the paper's questions"
+        ),
+    ] = None,
+    ties: Annotated[bool, typer.Option(help="Let voters answer that there is no difference.")] = True,
     batch_size: Annotated[int, typer.Option(min=1, help="Texts searched at once.")] = 32,
     queue: Annotated[int, typer.Option(min=1, help="Texts that may wait; beyond, 503 is answered.")] = 128,
     seconds: Annotated[float, typer.Option(help="The time limit of a request.")] = 30.0,
@@ -52,6 +64,8 @@ def serve(
     threads: Annotated[
         int | None, typer.Option(min=1, help="CPU threads of a model.", show_default="one for small models")
     ] = None,
+    device: Device = "auto",
+    precision: Precision = None,
 ) -> None:
     """Serve models over HTTP, with a page to watch sentences grow and to change them.
 
@@ -73,9 +87,12 @@ def serve(
             port=port,
             token=token if token_file is None else _read_token(token_file, token),
             hosts=tuple(allow_host or ()),
+            root_path=root_path.rstrip("/"),
             compare=None if compare is None else str(compare),
             control_task=None if control_task is None else str(control_task),
             votes=str(votes),
+            questions=None if questions is None else str(questions),
+            ties=ties,
             batch=batch_size,
             queue=queue,
             seconds=seconds,
@@ -83,6 +100,8 @@ def serve(
             drain=drain,
             log_level=log_level,
             threads=threads,
+            device=device,
+            precision=precision,
         )
     )
 

@@ -10,8 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from syntagma.cli.settings import settings_option
+
 if TYPE_CHECKING:
     from syntagma.train.config import TrainConfig
+
+
+_SETTINGS = ("syntagma.train.config:TrainConfig", "syntagma.network.config:ModelConfig")
+_DECIDED = ("vocabulary", "outputs", "labels", "pad", "start", "end", "sep", "part")
+"""Settings of the network that the corpus decides."""
 
 
 def register(app: typer.Typer) -> None:
@@ -22,7 +29,8 @@ def register(app: typer.Typer) -> None:
 def train(
     out: Annotated[Path, typer.Option(help="The run's folder; a run that is there goes on. The model ends up in it.")],
     settings: Annotated[
-        list[str] | None, typer.Argument(help="key=value, of training or of the network.", show_default=False)
+        list[str] | None,
+        typer.Argument(help="key=value, of training or of the network (see --settings).", show_default=False),
     ] = None,
     data: Annotated[Path | None, typer.Option(help="A prepared corpus.", show_default=False)] = None,
     preset: Annotated[
@@ -40,6 +48,12 @@ def train(
     ] = None,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also log for TensorBoard.")] = False,
     profile: Annotated[bool, typer.Option("--profile", help="Only measure where the time of a step goes.")] = False,
+    list_settings: Annotated[
+        bool,
+        settings_option(
+            None, "syntagma.train.config:TrainConfig", "syntagma.network.config:ModelConfig", without=_DECIDED
+        ),
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing on stderr but errors.")] = False,
 ) -> None:
     """Train a model; run the same command again after a stop or a kill and it goes on, to the same weights.

@@ -49,7 +49,7 @@ def prepare(
     options: CorpusOptions,
     out: str | Path,
     *,
-    engine: str = "local",
+    executor: str = "local",
     workers: int | None = None,
     overwrite: bool = False,
     watch: Watch = lambda _: None,
@@ -61,8 +61,8 @@ def prepare(
     workers = workers or os.cpu_count() or 1
     check_inputs(options)
     _check_tokenizer(options)
-    with locked(folder), session(engine, workers):
-        make_or_resume(folder, options, overwrite, lambda: _make(options, folder, engine, workers, watch))
+    with locked(folder), session(executor, workers):
+        make_or_resume(folder, options, overwrite, lambda: _make(options, folder, executor, workers, watch))
     return Corpus.open(folder)
 
 
@@ -75,23 +75,23 @@ def _all_labels(name: str) -> tuple[str, ...]:
     return found
 
 
-def _make(options: CorpusOptions, folder: Path, engine: str, workers: int, watch: Watch) -> None:
+def _make(options: CorpusOptions, folder: Path, executor: str, workers: int, watch: Watch) -> None:
     work = folder / WORK
-    summaries = _parse(options, work, engine, workers, watch)
+    summaries = _parse(options, work, executor, workers, watch)
     _check_kept(folder, work, summaries)
     drawn = draw_splits(options, work, summaries)
     subwords = _vocabulary(options, folder, work, summaries, drawn, watch)
     jobs = plan_shards(options, work, summaries, drawn)
     if not any(job.split == "train" for job in jobs):
         what = "every training pair has a side that is a source of dev or test"
-        raise ConfigError(what, Place(str(folder)), "draw fewer pairs, or give --keep-overlap")
-    _shard(options, folder, work, jobs, engine, workers, watch)
+        raise ConfigError(what, Place(str(folder)), "draw fewer pairs, or give keep_overlap=true")
+    _shard(options, folder, work, jobs, executor, workers, watch)
     overlap = _gather_rejects(folder, work, summaries, drawn)
     _write_facts(options, folder, summaries, jobs, subwords, overlap)
     shutil.rmtree(work, ignore_errors=True)
 
 
-def _parse(options: CorpusOptions, work: Path, engine: str, workers: int, watch: Watch) -> list[Summary]:
+def _parse(options: CorpusOptions, work: Path, executor: str, workers: int, watch: Watch) -> list[Summary]:
     """All chunks parsed; those that were done before are only checked to be of the same input."""
     ingest = Ingest(options)
     summaries: dict[int, Summary] = {}
@@ -112,9 +112,9 @@ def _parse(options: CorpusOptions, work: Path, engine: str, workers: int, watch:
 
     watch(Progress("parse", 0, None))
     chunks: Iterable[Any] = missing()
-    if engine == "ray":
+    if executor == "ray":
         chunks = [_spool(chunk, work) for chunk in chunks]
-    for summary in run(engine, Parsing(options, work.absolute()), chunks, workers):
+    for summary in run(executor, Parsing(options, work.absolute()), chunks, workers):
         summaries[summary.number] = summary
         fresh += summary.rows
         total = seen / ingest.rows.done if ingest.rows.done else None
@@ -210,7 +210,13 @@ def _sample(
 
 
 def _shard(
-    options: CorpusOptions, folder: Path, work: Path, jobs: Sequence[ShardJob], engine: str, workers: int, watch: Watch
+    options: CorpusOptions,
+    folder: Path,
+    work: Path,
+    jobs: Sequence[ShardJob],
+    executor: str,
+    workers: int,
+    watch: Watch,
 ) -> None:
     missing = [job for job in jobs if not (folder / job.name("ids")).exists()]  # of the two, ids are written last
     sizes = {job: sum(stop - start for _, start, stop in job.pieces) for job in jobs}
@@ -218,7 +224,7 @@ def _shard(
     done = before = total - sum(sizes[job] for job in missing)
     watch(Progress("ids", done, total, before))
     sharding = Sharding(options, folder.absolute(), work.absolute())
-    for count in run(engine, sharding, missing, min(workers, max(1, len(missing)))):
+    for count in run(executor, sharding, missing, min(workers, max(1, len(missing)))):
         done += count
         watch(Progress("ids", done, total, before))
 

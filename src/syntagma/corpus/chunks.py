@@ -47,7 +47,7 @@ CHUNK_FORMAT = 2
 
 @dataclass(slots=True)
 class Summary:
-    """What became of a chunk."""
+    """The counts of a chunk."""
 
     number: int
     digest: str
@@ -123,7 +123,7 @@ class Parsing:
             json.dump(asdict(summary), stream)
 
     def _outcomes(self, entries: list[RawPair], summary: Summary) -> Iterator[tuple[RawPair, _Parsed | Reason]]:
-        """What becomes of each pair, in order."""
+        """Keep or reject each pair, in order."""
         outcomes: list[_Parsed | Reason | None] = [self._before_parsing(entry) for entry in entries]
         waiting = [at for at, outcome in enumerate(outcomes) if outcome is None]
         if waiting:

@@ -1,4 +1,4 @@
-"""What is done to a pair before it is parsed: white space and escapes made plain, and the reasons not to train on it.
+"""Cleaning and filters before a pair is parsed: white space and escapes made plain, and the reasons not to train on it.
 
 >>> normalise("  He said\\u00a0-LRB- softly -RRB-  no . ")
 'He said ( softly ) no .'
@@ -131,8 +131,8 @@ class Selection:
     @staticmethod
     def of(options: CorpusOptions) -> Selection:
         """The selection that the options spell."""
-        where = tuple(_read(item, "--where", _values) for item in options.where)
-        thin = (_read(item, "--keep-fraction", _fraction) for item in options.keep_fraction)
+        where = tuple(_read(item, "where", _values) for item in options.where)
+        thin = (_read(item, "keep_fraction", _fraction) for item in options.keep_fraction)
         return Selection(where, tuple((column, value, share) for column, (value, share) in thin), options.seed)
 
     def refuse(self, row: InputRow, key: int) -> Reason | None:
@@ -154,7 +154,7 @@ def _read(item: str, option: str, read: Callable[[str], Value]) -> tuple[str, Va
             raise ValueError
         return column, read(rest)
     except ValueError:
-        form = "COLUMN=VALUE[,VALUE]" if option == "--where" else "COLUMN=VALUE:SHARE, the share between 0 and 1"
+        form = "COLUMN=VALUE[,VALUE]" if option == "where" else "COLUMN=VALUE:SHARE, the share between 0 and 1"
         raise ConfigError(f"{option} {item!r} cannot be read", remedy=f"write it as {form}") from None
 
 

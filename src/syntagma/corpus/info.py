@@ -1,4 +1,4 @@
-"""What is in a corpus: counts, lengths, labels, rejects, and a few pairs to look at."""
+"""A corpus at a glance: counts, lengths, labels, rejects, and a few pairs."""
 
 from __future__ import annotations
 

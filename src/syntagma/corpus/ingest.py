@@ -103,10 +103,10 @@ class Ingest:
             raise InputError(what, Place(rows[0].file), "name the columns of source and target with --columns")
         digest = blake2b(digest_size=16)
         entries: list[RawPair] = []
-        for at, row in enumerate(rows):
+        for index, row in enumerate(rows):
             facts = (row.split, row.source, row.target, row.others, row.tree, row.reason)
             digest.update(repr(facts).encode("utf-8", "replace"))
-            entries.extend(self._entries(number * self.options.chunk_rows + at + 1, row))
+            entries.extend(self._entries(number * self.options.chunk_rows + index + 1, row))
         return Chunk(number, len(rows), digest.hexdigest(), self._mark_repeated(entries))
 
     def _entries(self, number: int, row: InputRow) -> Iterator[RawPair]:
@@ -133,7 +133,7 @@ class Ingest:
         held = [entry for entry in entries if entry.split != "train" and entry.reason is None]
         self._held_out.add(np.array([entry.key for entry in held], np.uint64))
         self._held_sources.add(np.array([text_key(entry.source) for entry in held], np.uint64))
-        places = [at for at, entry in enumerate(entries) if entry.split == "train" and entry.reason is None]
+        places = [index for index, entry in enumerate(entries) if entry.split == "train" and entry.reason is None]
         excluded = self._held_out.has(np.array([entries[at].key for at in places], np.uint64))
         kept: list[int] = []
         for at, is_excluded in zip(places, excluded, strict=True):

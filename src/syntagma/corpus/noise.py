@@ -21,7 +21,7 @@ def with_noise(tree: Tree, labels: Sequence[str], ratio: float, seed: int, key: 
     draw = random.Random(f"{seed} {key}")
     openings = ["(" + label for label in labels]
     walk = list(tree.walk)
-    for at in range(1, len(walk)):
-        if walk[at] in openings and draw.random() < ratio:
-            walk[at] = draw.choice([other for other in openings if other != walk[at]])
+    for index in range(1, len(walk)):
+        if walk[index] in openings and draw.random() < ratio:
+            walk[index] = draw.choice([other for other in openings if other != walk[index]])
     return Tree.from_walk(walk)

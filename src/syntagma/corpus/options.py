@@ -1,4 +1,4 @@
-"""What `prepare` can be asked for: one frozen value, stored with the corpus, that guards a resumed run.
+"""The options of `prepare`: one frozen value, stored with the corpus, that guards a resumed run.
 
 >>> options = CorpusOptions(inputs=(Input("pairs.tsv"),), max_words=40)
 >>> CorpusOptions.from_dict(options.to_dict()) == options
@@ -39,7 +39,7 @@ class Input(Settings):
 
 @dataclass(frozen=True)
 class CorpusOptions(Settings):
-    """Everything that decides the bytes of a corpus.  How it is made (engine, workers) is not in here."""
+    """Everything that decides the bytes of a corpus.  How it is made (executor, workers) is not in here."""
 
     inputs: tuple[Input, ...]
     """The files."""
@@ -62,21 +62,21 @@ class CorpusOptions(Settings):
     max_words: int = 128
     """The most words, on both sides."""
     max_ratio: float | None = setting(None, ge=1)
-    """Of the longer side to the shorter."""
+    """The most words of the longer side for one of the shorter."""
     keep_identical: bool = False
     """Keep pairs whose sides are the same."""
     keep_duplicates: bool = False
     """Keep pairs that were there before."""
     keep_overlap: bool = False
-    """Training pairs that have a side in common with a source of dev or test."""
+    """Keep training pairs that have a side in common with a source of dev or test."""
     source_script: str | None = None
     """Latin, Han, Cyrillic, ...; several joined by +."""
     target_script: str | None = None
     """Likewise for the target."""
     script_share: float = setting(0.7, ge=0, le=1)
-    """Of the letters that must be of that script."""
+    """The share of the letters that must be of that script."""
     no_swap: tuple[str, ...] = ()
-    """He,him,his/she,her,hers: words that must not change from one group to another."""
+    """Words that must not change from one group to another: he,him,his/she,her,hers."""
     parser: str = "neural"
     """As `syntagma.parse.base` names them; brackets:FILE for trees aligned with the pairs."""
     max_levels: int = setting(32, ge=1)
@@ -130,45 +130,47 @@ class CorpusOptions(Settings):
 
 
 def _problems(options: CorpusOptions) -> list[tuple[str, str]]:
-    """What contradicts in the options, each with what to do."""
-    found = []
+    """List contradictions among the options, each with what to do."""
+    problems = []
     if not options.inputs:
-        found.append(("no input was given", "name at least one file of pairs"))
+        problems.append(("no input was given", "name at least one file of pairs"))
     for one in options.inputs:
         if one.split not in SPLITS:
-            found.append((f"{one.split!r} is not a split", "use train, dev or test"))
+            problems.append((f"{one.split!r} is not a split", "use train, dev or test"))
         if one.format is not None and one.format not in FORMATS:
-            found.append((f"{one.format!r} is not a format", f"use one of {', '.join(FORMATS)}"))
+            problems.append((f"{one.format!r} is not a format", f"use one of {', '.join(FORMATS)}"))
     if options.columns and len(options.columns) != 2:
-        found.append((f"{len(options.columns)} columns were given", "give two, such as --columns 0,1"))
+        problems.append((f"{len(options.columns)} columns were given", "give two, such as --columns 0,1"))
     if options.parser == "brackets" or options.trees == "":
-        found.append(("the parser `brackets` lacks its file", "name it as brackets:FILE"))
+        problems.append(("the parser `brackets` lacks its file", "name it as brackets:FILE"))
     if options.trees is not None and options.both_ways:
-        found.append(("--both-ways needs trees of both sides, --trees gives one", "leave one of the two out"))
+        problems.append(("--both-ways needs trees of both sides, --trees gives one", "leave one of the two out"))
     if options.trees is not None and any(one.split != "train" for one in options.inputs):
-        found.append(("--trees is aligned with the training pairs only", "use --dev N and --test N instead of --split"))
+        problems.append(
+            ("--trees is aligned with the training pairs only", "use --dev N and test=N instead of --split")
+        )
     if not 1 <= options.min_words <= options.max_words:
-        found.append(
-            (f"no length is between {options.min_words} and {options.max_words}", "give --min-words <= --max-words")
+        problems.append(
+            (f"no length is between {options.min_words} and {options.max_words}", "give min_words <= max_words")
         )
     for item in options.no_swap:
         if not all(group.strip(", ") for group in item.split("/")) or "/" not in item:
-            found.append((f"--no-swap {item!r} has no two groups", "write words such as he,him,his/she,her,hers"))
+            problems.append((f"no_swap={item!r} has no two groups", "write words such as he,him,his/she,her,hers"))
     if options.label_noise and len(set(options.labels)) < 2:
-        found.append(("one label alone cannot be exchanged for another", "keep two labels or leave out --label-noise"))
+        problems.append(("one label alone cannot be exchanged for another", "keep two labels or leave out label_noise"))
     if options.tokenizer is not None and options.pieces is not None:
-        found.append(("a tokenizer and a model's pieces are both given", "give --tokenizer or --pieces"))
+        problems.append(("a tokenizer and a model's pieces are both given", "give tokenizer=FILE or pieces=FOLDER"))
     if options.share_pieces and options.pieces is None:
-        found.append(("--share-pieces names no pieces", "give --pieces FOLDER with it"))
+        problems.append(("share_pieces names no pieces", "give pieces=FOLDER with it"))
     if not options.labels or len(set(options.labels)) != len(options.labels):
-        found.append(("the labels are none or some twice", "name each label once"))
+        problems.append(("the labels are none or some twice", "name each label once"))
     for label in options.labels:
         check_label(label)
     for name in ("dev", "test"):
         if name == "dev" and options.dev == AUTO:
             continue
         if getattr(options, name) < 0 or (getattr(options, name) and any(one.split == name for one in options.inputs)):
-            found.append(
-                (f"--{name} {getattr(options, name)} cannot be", f"give a number, or --split {name}=FILE, not both")
+            problems.append(
+                (f"{name!r} cannot be {getattr(options, name)}", f"give a number, or --split {name}=FILE, not both")
             )
-    return found
+    return problems

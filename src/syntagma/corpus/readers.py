@@ -135,7 +135,7 @@ def read_input(one: Input, stream: Stream | None, options: CorpusOptions, stack:
     wanted = [item.partition("=")[0] for item in (*options.where, *options.keep_fraction)]
     if wanted and kind in ("corpus", "parallel"):
         what = "there are no other columns here to select rows by"
-        raise InputError(what, Place(one.path), "leave out --where and --keep-fraction")
+        raise InputError(what, Place(one.path), "leave out where and keep_fraction")
     if kind == "corpus":
         yield from _corpus(one)
         return
@@ -158,9 +158,9 @@ def _tsv(one: Input, stream: Stream, columns: Sequence[str], wanted: Sequence[st
     for number, line in enumerate(stream.lines(), 1):
         cells = line.split("\t")
         if places is None:
-            names = cells if header else [str(at) for at in range(len(cells))]
-            numbers = {str(at): at for at in range(1000)}
-            known = {name: at for at, name in enumerate(cells)} if header else numbers
+            names = cells if header else [str(index) for index in range(len(cells))]
+            numbers = {str(index): index for index in range(1000)}
+            known = {name: index for index, name in enumerate(cells)} if header else numbers
             places = _places([*columns, *wanted], known, names, stream.name)
             if header:
                 continue
@@ -181,7 +181,7 @@ def _csv(one: Input, stream: Stream, columns: Sequence[str], wanted: Sequence[st
             yield InputRow(stream.name, line, one.split, reason="bad-csv", detail=str(error))
             continue
         if places is None:
-            known = {name: at for at, name in enumerate(cells)}
+            known = {name: index for index, name in enumerate(cells)}
             places = _places([*columns, *wanted], known, cells, stream.name)
         else:
             yield _row(one, line, cells, columns, wanted, places)
@@ -200,7 +200,7 @@ def _json_lines(one: Input, stream: Stream, columns: Sequence[str], wanted: Sequ
             continue
         found = [name for name in (*columns, *wanted) if isinstance(values.get(name), str | int | float | bool)]
         cells = [str(values[name]) for name in found]
-        yield _row(one, number, cells, columns, wanted, {name: at for at, name in enumerate(found)})
+        yield _row(one, number, cells, columns, wanted, {name: index for index, name in enumerate(found)})
 
 
 def _parallel(one: Input, sources: Stream, targets: Stream) -> Iterator[InputRow]:

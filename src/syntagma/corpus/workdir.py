@@ -24,7 +24,7 @@ WORK: Final = "work"
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """What a run makes in a folder: its name, the file that is written last, its other files, and its options."""
+    """The product of a run: its name, the file that is written last, its other files, and its options."""
 
     name: str
     facts: str
@@ -41,7 +41,7 @@ CORPUS: Final = Product(
 
 
 class StaleWork(ConfigError):
-    """What was done before does not fit what is asked for now."""
+    """Earlier work that does not fit what is asked for now."""
 
 
 def make_or_resume(

@@ -1,4 +1,4 @@
-"""What every metric is: five small steps from text to a figure that says how it was made.
+"""The base of every metric: five small steps from text to a figure that says how it was made.
 
 1. `prepare` a text (split it into words, stem them, ...);
 2. `statistics` of each segment, a row of numbers;
@@ -79,7 +79,7 @@ class Metric(ABC):
     lower_is_better: frozenset[str] = frozenset()
 
     def prepare(self, text: str) -> Any:
-        """What the metric compares: by default the text's words."""
+        """Prepare a text for comparison: by default, its words."""
         return text.split()
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""What an n-best list is worth as a whole: how much its hypotheses differ from each other, and how good they are on
+"""N-best lists as a whole: how much its hypotheses differ from each other, and how good they are on
 average.
 
 >>> from syntagma.metrics.base import Candidate

@@ -69,8 +69,8 @@ class SystemStatistics:
         differences = ours - theirs
         figures = zip(self.names(), self.values(), baseline.values(), percentile_intervals(differences), strict=True)
         return [
-            Comparison(name, value, other, interval, p_value(differences[:, at], value - other))
-            for at, (name, value, other, interval) in enumerate(figures)
+            Comparison(name, value, other, interval, p_value(differences[:, index], value - other))
+            for index, (name, value, other, interval) in enumerate(figures)
         ]
 
 
@@ -94,9 +94,9 @@ def evaluate(
                 empty = [0] * len(batch[0])
             systems: list[Batch] = list(zip(*batch, strict=True))
             done = [prepare(system) for system in systems] if prepare else systems
-            for at, system in enumerate(done):
-                empty[at] += sum(not segment.hyp for segment in system)
-                for found, metric in zip(collected[at], metrics, strict=True):
+            for index, system in enumerate(done):
+                empty[index] += sum(not segment.hyp for segment in system)
+                for found, metric in zip(collected[index], metrics, strict=True):
                     found.append(metric.statistics(system))
             count += len(batch)
             progress(len(batch))

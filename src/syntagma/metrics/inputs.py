@@ -134,12 +134,12 @@ def check_finished(hyp: str, place: Place) -> None:
     >>> check_finished("I ate <NP> .", Place("out", 3))
     Traceback (most recent call last):
         ...
-    syntagma.errors.InputError: out, line 3: the hypothesis holds the open label <NP>; finish it or pass --allow-labels
+    syntagma.errors.InputError: out, line 3: the hypothesis holds the open label <NP>; finish it or allow_labels=true
     """
     found = _OPEN.search(hyp) if "<" in hyp else None
     if found:
         what = f"the hypothesis holds the open label {found.group()}"
-        raise InputError(what, place, "finish it or pass --allow-labels")
+        raise InputError(what, place, "finish it or allow_labels=true")
 
 
 def _text(line: str) -> str:
@@ -201,7 +201,7 @@ class _SideBySide:
         for number, row in enumerate(lines, 1):
             if None in row:
                 raise _unequal(self._paths, row, number, lines)
-            yield [self._read(at, line, number) for at, line in enumerate(row)]
+            yield [self._read(index, line, number) for index, line in enumerate(row)]
 
     def _read(self, at: int, line: str, number: int) -> Any:
         try:

@@ -59,7 +59,7 @@ class CopyRate(MeanMetric):
         return (float(self.prepare(segment.hyp) == self.prepare(segment.src)),)
 
     def signature(self) -> str:
-        """What counts as equal."""
+        """The signature: what counts as equal."""
         return sign("copy rate", equal="words", case="mixed")
 
 
@@ -131,4 +131,4 @@ class ChrF(Metric):
 @lru_cache(maxsize=64)
 def _character_ngrams(text: str, order: int) -> tuple[list[str], ...]:
     joined = "".join(text.split())
-    return tuple([joined[at : at + n] for at in range(len(joined) - n + 1)] for n in range(1, order + 1))
+    return tuple([joined[index : index + n] for index in range(len(joined) - n + 1)] for n in range(1, order + 1))

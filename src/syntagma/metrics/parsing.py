@@ -20,7 +20,7 @@ Words: TypeAlias = tuple[str, ...]
 
 
 class Parses(Protocol):
-    """What is asked of a parser: sentences as lists of words in, trees out, in order."""
+    """The interface of a parser: sentences as lists of words in, trees out, in order."""
 
     def parse(self, sentences: Sequence[Sequence[str]], /) -> Iterable[Tree]:
         """A tree for each sentence."""
@@ -114,12 +114,12 @@ def describe(parser: Parses, name: str) -> str:
     return " ".join([str(getattr(parser, "name", name)), str(getattr(parser, "version", ""))]).strip()
 
 
-def load(name: str) -> Parses:
+def load(name: str, device: str = "cpu", precision: str | None = None) -> Parses:
     """The parser called `name`; `NoParserError` where this installation has none."""
     remedy = "give trees with --hyp-trees and --src-trees"
     try:
         from syntagma.parse import load_parser
     except ImportError:
         raise NoParserError("there is no parser in this installation", remedy=remedy) from None
-    parser: Parses = load_parser(name)
+    parser: Parses = load_parser(name, device=device, precision=precision)
     return parser

@@ -15,7 +15,7 @@ from syntagma.metrics.meteor import Meteor
 from syntagma.metrics.parsing import PARSED_FIELDS
 from syntagma.metrics.rouge import Rouge
 from syntagma.metrics.sari import Sari
-from syntagma.metrics.similarity import Similarity, SimilarityToSource
+from syntagma.metrics.similarity import SentenceEncoder, Similarity, SimilarityToSource
 from syntagma.metrics.trees import DEPTH, DSyn, DSynRef, Interpretability, TemplateMatch
 
 
@@ -30,6 +30,9 @@ class MetricOptions:
     beam: int = 5
     trees: str = "given"
     beam_trees: str = "induced"
+    device: str = "cpu"
+    """Where texts are encoded for similarity."""
+    precision: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,10 @@ class _Entry:
     @property
     def names(self) -> tuple[str, ...]:
         return self.kind.names
+
+
+def _encoder(options: MetricOptions) -> SentenceEncoder:
+    return SentenceEncoder.load(options.device, options.precision)
 
 
 def _entries() -> list[_Entry]:
@@ -57,8 +64,8 @@ def _entries() -> list[_Entry]:
         _Entry(LengthRatio, lambda o: LengthRatio()),
         _Entry(CopyRate, lambda o: CopyRate()),
         _Entry(Sari, lambda o: Sari(), usual=False),
-        _Entry(Similarity, lambda o: Similarity(), usual=False),
-        _Entry(SimilarityToSource, lambda o: SimilarityToSource(), usual=False),
+        _Entry(Similarity, lambda o: Similarity(_encoder(o)), usual=False),
+        _Entry(SimilarityToSource, lambda o: SimilarityToSource(_encoder(o)), usual=False),
         _Entry(BeamQuality, lambda o: BeamQuality(o.beam, o.r, o.tokenize, o.lowercase)),
         _Entry(DLexBeam, lambda o: DLexBeam()),
         _Entry(DSynBeam, lambda o: DSynBeam(o.depth, o.beam_trees)),

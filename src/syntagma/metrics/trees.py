@@ -152,7 +152,7 @@ class TemplateMatch(MeanMetric):
         return (float(segment.induced is not None and self.prepare(segment.template).matches_tree(segment.induced)),)
 
     def signature(self) -> str:
-        """What is matched."""
+        """The signature: what is matched."""
         return sign("template match", trees="induced")
 
 

@@ -88,7 +88,7 @@ def make_batch(examples: Sequence[Example], config: ModelConfig) -> Batch:
 
 
 def _infill_rows(example: Example, config: ModelConfig) -> tuple[list[int], ...]:
-    """Inputs, targets, levels, places and slots of one row."""
+    """Inputs, targets, levels, places and part indices of one row."""
     inputs: list[int] = []
     targets: list[int] = []
     level: list[int] = []
@@ -104,11 +104,11 @@ def _infill_rows(example: Example, config: ModelConfig) -> tuple[list[int], ...]
         slot.append(0)
         for token in infill:
             parts += token == config.part
-            slot.append(min(parts, config.max_slots - 1))
+            slot.append(min(parts, config.max_open_labels - 1))
     return inputs, targets, level, place, slot
 
 
-def whole_level(target: Ids, config: ModelConfig) -> tuple[Ids, Ids]:
+def seq2seq_level(target: Ids, config: ModelConfig) -> tuple[Ids, Ids]:
     """The level that writes a text in one go, without parts: from a context that is nothing but an end, or none."""
     return (config.end,) if config.guided else (), target
 

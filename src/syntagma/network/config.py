@@ -60,11 +60,11 @@ class ModelConfig(Settings):
     """A bias for every id that can be written."""
     copy: bool = False
     """A pointer into the source beside the output layer."""
-    slots: bool = False
+    label_index: bool = False
     """Embeddings that tie the k-th open label of the context to the k-th part of the infill."""
     history: bool = False
-    """Embeddings of each context token's parent label and depth of birth."""
-    max_slots: int = setting(64, ge=1)
+    """Embeddings of each context token's parent label and the depth at which it appeared."""
+    max_open_labels: int = setting(64, ge=1)
     """Rows of those embeddings."""
     seq2seq_objective: bool = False
     """Whether a guided model also learns to write its text in one go, for rerank=seq2seq and the noisy channel."""
@@ -128,7 +128,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "context_layers": 2,
         "decoder_layers": 3,
         "copy": True,
-        "slots": True,
+        "label_index": True,
     },
     "base": _BASE,
     "big": _BASE | {"width": 1024, "heads": 16, "feed_forward": 4096, "norm": "post", "dropout": 0.3},

@@ -41,7 +41,7 @@ class AnnotatedContext(NamedTuple):
         grown = list(fill(self.ids, parts, names.__contains__))
         ids = [token for _, token, _ in grown]
         parent = [names[self.ids[origin]] if new else self.parent[origin] for origin, _, new in grown]
-        added = min(depth, config.max_slots) - 1
+        added = min(depth, config.max_open_labels) - 1
         depth_added = [added if new else self.depth_added[origin] for origin, _, new in grown]
         return AnnotatedContext(ids, _label_index(ids, config), parent, depth_added)
 
@@ -69,5 +69,5 @@ def _label_index(ids: Ids, config: ModelConfig) -> list[int]:
     for token in ids:
         is_label = token in config.labels
         count += is_label
-        numbers.append(min(count, config.max_slots - 1) if is_label else 0)
+        numbers.append(min(count, config.max_open_labels - 1) if is_label else 0)
     return numbers

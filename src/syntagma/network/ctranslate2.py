@@ -184,7 +184,7 @@ def _layers(names: Mapping[str, object], side: str) -> int:
 
 
 def _wrong_weights(variables: Mapping[str, Tensor], pieces: int) -> list[str]:
-    """What is missing, unknown or misshapen among the arrays."""
+    """List arrays that are missing, unknown or misshapen."""
     wanted = {}
     for name, shape in _shapes(variables, pieces):
         wanted[name] = shape
@@ -224,12 +224,12 @@ def _shapes(variables: Mapping[str, Tensor], pieces: int) -> Iterator[tuple[str,
 def _unequal_weights(variables: Mapping[str, Tensor]) -> Iterator[str]:
     for name, origin in _SAME_WEIGHTS.items():
         pairs = [(variables.get(f"{name}{end}"), variables.get(f"{origin}{end}")) for end in ("", "_scale")]
-        if any(one is not None and other is not None and not torch.equal(one, other) for one, other in pairs):
+        if any(ours is not None and other is not None and not torch.equal(ours, other) for ours, other in pairs):
             yield f"{name} are other weights than {origin}"
 
 
 def _wrong_settings(settings: Mapping[str, float], width: int) -> Iterator[str]:
-    """What another network than Marian's would be told."""
+    """List settings of another network than Marian's."""
     wanted = {"pre_norm": 0, "scale_embeddings": width**0.5, "alibi": 0}
     for side in ("encoder", "decoder"):
         for name, value in wanted.items():
@@ -301,7 +301,7 @@ def _layer(weights: Mapping[str, Tensor], theirs: str, marian: str) -> dict[str,
 
 
 def _config(weights: Mapping[str, Tensor], settings: Mapping[str, float]) -> dict[str, Any]:
-    """What Hugging Face's `config.json` would say of the model."""
+    """The model's settings as Hugging Face's `config.json` has them."""
     config: dict[str, Any] = {
         "d_model": weights[_EMBEDDINGS].shape[1],
         "max_position_embeddings": weights[_POSITIONS].shape[0],

@@ -1,4 +1,4 @@
-"""What a model folder says of itself, read without torch.
+"""Model folders, read without torch.
 
 A folder holds `config.json`, `model.safetensors`, `tokenizer.json`, `README.md`, the graphs that ONNX Runtime runs
 (`encoder.onnx` and others, which take their weights from `model.safetensors`), and `words.txt` where a model has a list
@@ -16,6 +16,7 @@ from syntagma.aliases import renamed
 from syntagma.errors import Place, SyntagmaError
 from syntagma.hub import find_folder
 from syntagma.network.config import ModelConfig
+from syntagma.network.purpose import Purpose
 from syntagma.settings import read_mapping
 from syntagma.text.lexicon import Lexicon
 from syntagma.text.vocabulary import Vocabulary, load_vocabulary
@@ -60,6 +61,11 @@ class ModelFolder:
     def about(self) -> dict[str, Any]:
         """How to search it, what it was trained on."""
         return dict(self.values.get("about", {}))
+
+    @property
+    def purpose(self) -> Purpose:
+        """Its task and its languages."""
+        return Purpose.of(self.about, self.path.resolve().name)
 
     @property
     def is_native(self) -> bool:

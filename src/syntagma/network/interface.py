@@ -1,4 +1,4 @@
-"""What training uses of a network; ours and pretrained ones offer it.  What a search uses is in `runtime/base.py`."""
+"""The interface that training uses of a network, ours or a pretrained one; a search uses `runtime/base.py`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Learns(Protocol):
         """All weights with their names."""
 
     def state_dict(self) -> dict[str, Any]:
-        """What a checkpoint keeps."""
+        """The weights that a checkpoint keeps."""
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> Any:
         """Take what a checkpoint kept."""

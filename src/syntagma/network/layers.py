@@ -81,7 +81,7 @@ class Block(nn.Module):
         self.dropout = config.dropout
 
     def before(self, states: Tensor) -> Tensor:
-        """What the sublayer sees."""
+        """The input of the sublayer, normed first where norms stand before."""
         return self.norm(states) if self.pre else states
 
     def after(self, states: Tensor, change: Tensor) -> Tensor:
@@ -152,7 +152,7 @@ class Encoder(nn.Module):
 
 
 class Attended(Protocol):
-    """What a sublayer of the decoder attends to: what is written already, a context, or a source."""
+    """The view of a sublayer of the decoder: what is written already, a context, or a source."""
 
     def __call__(self, block: AttentionBlock, states: Tensor) -> Tensor:
         """Let states [N, L, W] attend through a block."""

@@ -47,7 +47,7 @@ class MarianModel:
 
     @property
     def shape(self) -> dict[str, Any]:
-        """What a network must have in common with it, as settings of `ModelConfig`."""
+        """Settings of `ModelConfig` that a network must have in common with it."""
         return {
             "width": self.config["d_model"],
             "heads": self.config["encoder_attention_heads"],

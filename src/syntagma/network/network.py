@@ -33,7 +33,7 @@ class Loss(NamedTuple):
 
 
 class Scores(NamedTuple):
-    """What may come next in N rows: the log-probability of token v is `logits[n, v] - norm[n]`."""
+    """Scores of what may come next in N rows: the log-probability of token v is `logits[n, v] - norm[n]`."""
 
     logits: Tensor
     norm: Tensor
@@ -102,9 +102,9 @@ class Network(nn.Module):
         )
         self.decoder = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder_layers))
         self.decoder_norm = nn.LayerNorm(config.width) if config.norm == "pre" else nn.Identity()
-        self.slot = nn.Embedding(config.max_slots, config.width, padding_idx=0) if config.slots else None
+        self.slot = nn.Embedding(config.max_open_labels, config.width, padding_idx=0) if config.label_index else None
         self.parent = nn.Embedding(len(config.labels) + 1, config.width, padding_idx=0) if config.history else None
-        self.birth = nn.Embedding(config.max_slots, config.width, padding_idx=0) if config.history else None
+        self.birth = nn.Embedding(config.max_open_labels, config.width, padding_idx=0) if config.history else None
         self.copy = CopyHead(config.width) if config.copy else None
         self.output_bias = (
             nn.Parameter(torch.zeros(config.outputs or config.vocabulary)) if config.output_bias else None
@@ -216,7 +216,7 @@ class Network(nn.Module):
         `first` is where the tokens stand in all rows, None where that differs; `size` is where the longest row ends.
         """
         rows, inner = feed.tokens.shape
-        states = self._embed(feed.tokens, feed.positions, feed.slots)
+        states = self._embed(feed.tokens, feed.positions, feed.part_index)
         mask = None
         if first is None or inner > 1:
             seen = torch.arange(size, device=states.device) <= feed.positions[:, :, None]
@@ -229,7 +229,7 @@ class Network(nn.Module):
         return done
 
     def next_scores(self, state: DecoderState, feed: Feed, hidden: Tensor, columns: slice) -> Scores:
-        """What may come after the tokens of some columns, whose decoder states are hidden [N, K, W]: [N * K] rows."""
+        """Score what may come after the tokens of some columns with decoder states hidden [N, K, W]: [N * K] rows."""
         logits = self._logits(hidden.flatten(0, 1)).float()
         norm = torch.logsumexp(logits, dim=-1)
         if self.copy is not None:
@@ -245,11 +245,11 @@ class Network(nn.Module):
 
     # -- shared
 
-    def _embed(self, ids: Tensor, places: Tensor, slots: Tensor | None = None) -> Tensor:
+    def _embed(self, ids: Tensor, places: Tensor, part_index: Tensor | None = None) -> Tensor:
         """Embeddings [B, L, W] of ids [B, L] at places counted from 0."""
         states = self.embedding(ids) * self.config.width**0.5 + self.positions(places)
-        if self.slot is not None and slots is not None:
-            states = states + self.slot(slots)
+        if self.slot is not None and part_index is not None:
+            states = states + self.slot(part_index)
         return F.dropout(states, self.config.dropout, self.training)
 
     def _encode_contexts(self, contexts: Contexts) -> Tensor:
@@ -281,7 +281,7 @@ def join_source(source: Tensor, contexts: Tensor, config: ModelConfig) -> Tensor
 
 
 def _concatenated(batch: Batch, config: ModelConfig) -> Tensor:
-    """What the encoder reads of each row."""
+    """Join source and context as the encoder reads them."""
     if config.architecture != "concat":
         return batch.source
     assert batch.contexts is not None

@@ -73,7 +73,7 @@ class SharedKV:
         return rows if self.full else rows.index_select(0, seats)
 
     def seated(self, layer: int, seats: Tensor) -> SeatedKV:
-        """What one decoder layer attends to."""
+        """One decoder layer's view of what it attends to."""
         return SeatedKV(self, layer, seats)
 
     def select(self, rows: IntArray, also: Callable[[Tensor], None] | None = None) -> SharedKV:
@@ -102,7 +102,7 @@ class SharedKV:
 
 
 class SeatedKV(NamedTuple):
-    """What one decoder layer attends to of what rows share; rows that read the same attend together."""
+    """One decoder layer's view of what rows share; rows that read the same attend together."""
 
     shared: SharedKV
     layer: int
@@ -118,12 +118,12 @@ class SeatedKV(NamedTuple):
 
 @dataclass(frozen=True)
 class Feed:
-    """What rows are fed in one step, on the device: tokens, their positions and the part each is in, [N, L] each; the
+    """The inputs of one step on the device: tokens, their positions and the part each is in, [N, L] each; the
     seats [N] and places [N] of the rows in what they share."""
 
     tokens: Tensor
     positions: Tensor
-    slots: Tensor
+    part_index: Tensor
     source_seats: Tensor
     source_places: Tensor
     context_seats: Tensor
@@ -131,7 +131,7 @@ class Feed:
 
 @dataclass
 class DecoderState:
-    """What every row attends to, and the keys and values of what it has written: [N, H, *, D] for each layer."""
+    """The sources and contexts of every row, and the keys and values of its tokens: [N, H, *, D] for each layer."""
 
     config: ModelConfig
     sources: SharedKV
@@ -196,8 +196,8 @@ class DecoderState:
         self.lengths = self.lengths + (tokens != config.pad).sum(axis=1)
         self.parts = parts[:, -1]
         seats = self.sources.seats if self.contexts is None else self.contexts.seats
-        slots = np.minimum(parts, config.max_slots - 1)
-        return [tokens, positions, slots, self.sources.seats, self.sources.places, seats]
+        part_index = np.minimum(parts, config.max_open_labels - 1)
+        return [tokens, positions, part_index, self.sources.seats, self.sources.places, seats]
 
     def write(self, layer: int, fresh: KeyValue, feed: Feed, first: int | None, size: int) -> KeyValue:
         """Put keys and values [N, H, L, D] of new tokens into the cache; all that was written, up to `size`.
@@ -217,7 +217,7 @@ class DecoderState:
         return KeyValue(keys[:, :, :size], values[:, :, :size])
 
     def written(self, layer: int, feed: Feed, first: int | None, size: int, mask: Tensor | None) -> WrittenKV:
-        """What one decoder layer attends to of what the rows have written, the new tokens included."""
+        """One decoder layer's view of what the rows have written, the new tokens included."""
         return WrittenKV(self, layer, feed, first, size, mask)
 
     @staticmethod
@@ -242,7 +242,7 @@ class DecoderState:
 
 
 class WrittenKV(NamedTuple):
-    """What one decoder layer attends to of what rows have written; the new tokens are written into the cache first."""
+    """One decoder layer's view of what rows have written; the new tokens are written into the cache first."""
 
     state: DecoderState
     layer: int
@@ -278,5 +278,5 @@ def join_padded(tensors: Sequence[Tensor], dimension: int, value: float = 0.0) -
 
 
 def lowest(dtype: torch.dtype) -> float:
-    """What an attention mask of that type adds where nothing may be seen."""
+    """The value that an attention mask of that type adds where nothing may be seen."""
     return max(FORBIDDEN, torch.finfo(dtype).min)

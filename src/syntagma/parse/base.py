@@ -1,4 +1,4 @@
-"""What every parser is, and how one is found by its name.
+"""The interface of every parser, and parsers by name.
 
 A parser takes sentences that are already split into words and gives a tree each, in the same order and over the same
 words.  The names that `load_parser` knows:
@@ -22,6 +22,7 @@ from typing import Protocol, runtime_checkable
 
 from syntagma.errors import ConfigError, InputError, MissingExtra, Place
 from syntagma.hub import find_folder
+from syntagma.runtime.device import find_device
 from syntagma.tree import Tree
 
 DEFAULT = "parser-en"
@@ -33,7 +34,7 @@ class ParserBackend(Protocol):
 
     @property
     def name(self) -> str:
-        """What the parser is called."""
+        """The parser's name."""
 
     @property
     def version(self) -> str:
@@ -55,10 +56,13 @@ class SentenceError(InputError):
         self.number = number
 
 
-def load_parser(name: str = DEFAULT, threads: int = 1) -> ParserBackend:
+def load_parser(
+    name: str = DEFAULT, threads: int = 1, device: str = "cpu", precision: str | None = None
+) -> ParserBackend:
     """The parser of that name; this file's head lists the names.
 
-    `threads` is how many a graph runs on; torch has a setting of its own.
+    `threads` is how many a graph runs on; torch has a setting of its own.  `device` and `precision` are those of
+    `syntagma.runtime.device`, for neural parsers of ours.
     """
     kind, _, rest = name.partition(":")
     if kind == "brackets":
@@ -79,12 +83,12 @@ def load_parser(name: str = DEFAULT, threads: int = 1) -> ParserBackend:
     if len(folders) == 1:
         from syntagma.parse.neural import NeuralParser
 
-        return NeuralParser.load(folders[0][1], threads)
+        return NeuralParser.load(folders[0][1], threads, device, precision)
     try:
         from syntagma.parse.ensemble import load_trainable
     except ImportError:
         raise MissingExtra("torch", "train", "several parsers as one") from None
-    return load_trainable(name)
+    return load_trainable(name).to(find_device(device), precision)
 
 
 def is_neural(name: str) -> bool:

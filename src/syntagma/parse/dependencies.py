@@ -1,10 +1,10 @@
 """Dependency trees of Universal Dependencies into constituency trees over S, NP, VP and PP.
 
 A word projects a phrase, which its dependents enter: a noun or pronoun an NP (with a preposition a PP), a predicate a
-VP and an S.  `RELATIONS` says for each universal relation what its dependent is in a clause, what it is in a noun
-phrase, and whether it may be a phrase of its own.  What has no label here (adjective and adverb phrases, verb clusters)
-lies flat in its parent, as does punctuation at a phrase's edge.  Arcs that cross others are lifted to the head's head
-before, so every phrase is continuous.
+VP and an S.  `relations.RELATIONS` says for each universal relation what its dependent is in a clause, what it is in a
+noun phrase, and whether it may be a phrase of its own.  What has no label here (adjective and adverb phrases, verb
+clusters) lies flat in its parent, as does punctuation at a phrase's edge.  Arcs that cross others are lifted to the
+head's head before, so every phrase is continuous.
 
 Two styles.  `penn` is that of the Penn Treebank: an NP with something after its noun has an NP inside, the verbs of a
 clause open one VP each, a clause's conjunction or relative pronoun stands before its S.
@@ -23,94 +23,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Final
 
 from syntagma.parse.conllu import DependencyTree, Token
+from syntagma.parse.relations import Relation, Role, lift, relation_of
 from syntagma.tree import ROOT, Tree
 from syntagma.tree.node import CLOSE, escape
 
 
 class Style(StrEnum):
-    """What the constituency trees look like."""
+    """The styles of constituency trees."""
 
     penn = "penn"
     negra = "negra"
 
-
-class Role(StrEnum):
-    """What a dependent is in a clause or in a noun phrase."""
-
-    subject = "subject"  # beside the VP
-    auxiliary = "auxiliary"  # opens a VP over that of the verb
-    marker = "marker"  # introduces a clause
-    adverb = "adverb"  # in the VP, or before it
-    complement = "complement"  # in the VP
-    outer = "outer"  # beside everything: punctuation, insertions
-    joiner = "joiner"  # joins what is coordinated
-    conjunct = "conjunct"  # the second and later parts of a coordination
-    case = "case"  # makes the noun phrase a PP
-    inner = "inner"  # within the innermost NP
-    after = "after"  # beside the innermost NP, if it stands after the noun
-    head = "head"  # the word itself
-
-
-class Relation(NamedTuple):
-    """What a universal relation makes of a dependent."""
-
-    in_clause: Role
-    in_nominal: Role
-    phrase: bool = True  # whether a nominal dependent is an NP or PP of its own
-
-
-RELATIONS: Final = {
-    # he left; that he left is good; there is
-    "nsubj": Relation(Role.subject, Role.subject),
-    "csubj": Relation(Role.subject, Role.subject),
-    "expl": Relation(Role.subject, Role.subject),
-    "expl:pv": Relation(Role.complement, Role.after),
-    # saw him; gave him; says that; wants to go; left early; came up; left because
-    "obj": Relation(Role.complement, Role.after),
-    "iobj": Relation(Role.complement, Role.after),
-    "obl": Relation(Role.complement, Role.after),
-    "ccomp": Relation(Role.complement, Role.after),
-    "xcomp": Relation(Role.complement, Role.after),
-    "advcl": Relation(Role.complement, Role.after),
-    "compound:prt": Relation(Role.complement, Role.inner, phrase=False),
-    "advmod": Relation(Role.adverb, Role.inner, phrase=False),
-    # has left; is good; because; to
-    "aux": Relation(Role.auxiliary, Role.auxiliary, phrase=False),
-    "cop": Relation(Role.auxiliary, Role.auxiliary, phrase=False),
-    "mark": Relation(Role.marker, Role.case, phrase=False),
-    # in the house; the house; old house; two houses; his house; house number; John Smith; of course
-    "case": Relation(Role.adverb, Role.case, phrase=False),
-    "det": Relation(Role.adverb, Role.inner, phrase=False),
-    "amod": Relation(Role.adverb, Role.inner, phrase=False),
-    "nummod": Relation(Role.adverb, Role.inner, phrase=False),
-    "clf": Relation(Role.adverb, Role.inner, phrase=False),
-    "compound": Relation(Role.adverb, Role.inner, phrase=False),
-    "flat": Relation(Role.adverb, Role.inner, phrase=False),
-    "fixed": Relation(Role.adverb, Role.inner, phrase=False),
-    "goeswith": Relation(Role.adverb, Role.inner, phrase=False),
-    # the roof of the house; the house that Jack built; Jack, the builder
-    "nmod": Relation(Role.complement, Role.after),
-    "acl": Relation(Role.complement, Role.after),
-    "appos": Relation(Role.complement, Role.after),
-    # he and she
-    "cc": Relation(Role.joiner, Role.joiner, phrase=False),
-    "conj": Relation(Role.conjunct, Role.conjunct),
-    # "...", he said; oh; John, come; all that is left
-    "punct": Relation(Role.outer, Role.outer, phrase=False),
-    "parataxis": Relation(Role.outer, Role.after),
-    "discourse": Relation(Role.outer, Role.after, phrase=False),
-    "vocative": Relation(Role.outer, Role.after),
-    "dislocated": Relation(Role.outer, Role.after),
-    "orphan": Relation(Role.complement, Role.after),
-    "list": Relation(Role.outer, Role.after),
-    "reparandum": Relation(Role.outer, Role.inner),
-    "dep": Relation(Role.adverb, Role.inner),
-    "root": Relation(Role.complement, Role.after),
-}
-"""By the name of a relation, with its subtype where that matters.  Examples stand above each group."""
 
 NOMINAL: Final = frozenset({"NOUN", "PROPN", "PRON", "NUM", "SYM", "DET", "X"})
 VERBAL: Final = frozenset({"VERB", "AUX"})
@@ -120,11 +46,6 @@ _EDGE: Final = frozenset({Role.outer, Role.joiner})
 _NON_FINITE: Final = ("VerbForm=Inf", "VerbForm=Part", "VerbForm=Ger", "VerbForm=Conv", "VerbForm=Sup")
 _NON_FINITE_TAGS: Final = frozenset({"VVINF", "VVIZU", "VVPP", "VAINF", "VAPP", "VMINF", "VMPP"})
 """German parts of speech (STTS), for treebanks without features."""
-
-
-def relation_of(name: str) -> Relation:
-    """What is known of a relation, of its subtype or else of the universal one; another counts as `dep`."""
-    return RELATIONS.get(name) or RELATIONS.get(name.partition(":")[0]) or RELATIONS["dep"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,35 +97,6 @@ def to_tree(sentence: DependencyTree, style: Style = Style.penn) -> Tree:
     for part in _Conversion(sentence.tokens, style).parts():
         walk.extend(part.walk)
     return Tree.from_walk([*walk, CLOSE])
-
-
-def lift(heads: Sequence[int]) -> list[int]:
-    """Heads (words count from 1) without crossing arcs: what crosses another is lifted to its head's head.
-
-    >>> lift([3, 0, 2, 1])  # the arcs from 3 to 1 and from 1 to 4 cross that from the root to 2
-    [2, 0, 2, 2]
-    """
-    heads = list(heads)
-    while True:
-        crossing = [number for number in range(1, len(heads) + 1) if not _is_projective(heads, number)]
-        if not crossing:
-            return heads
-        shortest = min(crossing, key=lambda number: (abs(number - heads[number - 1]), number))
-        heads[shortest - 1] = heads[heads[shortest - 1] - 1]
-
-
-def _is_projective(heads: Sequence[int], number: int) -> bool:
-    """Whether all words between a word and its head come below the head."""
-    head = heads[number - 1]
-    if not head:
-        return True
-    for between in range(min(number, head) + 1, max(number, head)):
-        above = between
-        while above not in (0, head):
-            above = heads[above - 1]
-        if not above:
-            return False
-    return True
 
 
 class _Conversion:
@@ -422,7 +314,7 @@ class _Conversion:
         )  # fmt: skip
 
     def _verb_phrase(self, items: list[_Item], tail: Sequence[_Item] = ()) -> tuple[_Part, ...]:
-        """What stands in an S: VPs nested, one a verb, over what follows the subject."""
+        """The verb phrase of an S: VPs nested, one a verb, over what follows the subject."""
         head = next(place for place, item in enumerate(items) if item.role is Role.head)
         subjects = [place for place, item in enumerate(items) if item.role is Role.subject]
         verbs = [place for place, item in enumerate(items) if item.role in (Role.auxiliary, Role.head)]

@@ -18,13 +18,13 @@ class Parser:
         self.backend = backend
 
     @classmethod
-    def from_pretrained(cls, name: str = base.DEFAULT) -> Parser:
+    def from_pretrained(cls, name: str = base.DEFAULT, *, device: str = "cpu", precision: str | None = None) -> Parser:
         """The parser of that name; `syntagma.parse.base` lists the names."""
-        return cls(base.load_parser(name))
+        return cls(base.load_parser(name, device=device, precision=precision))
 
     @property
     def name(self) -> str:
-        """What the parser is called."""
+        """The parser's name."""
         return self.backend.name
 
     @property

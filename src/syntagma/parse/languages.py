@@ -32,7 +32,7 @@ def language_of(name: str) -> str:
 
 
 def language_warning(name: str, texts: Iterable[str]) -> str | None:
-    """What to tell a user whose texts are not in the parser's language; None where they are, or nobody knows."""
+    """A warning for texts that are not in the parser's language; None where they are, or nobody knows."""
     wanted = language_of(name)
     found = guess_language(islice(texts, SAMPLE)) if wanted else None
     if found is None or found == wanted:

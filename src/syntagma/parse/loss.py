@@ -1,4 +1,4 @@
-"""What the parser is trained to make small.
+"""The losses of the parser.
 
 The margin loss asks that the gold tree score better than every other tree by the number of its wrong spans; the tree
 that breaks this most is found by decoding the chart with one point added to every label that is not the gold one.  The
@@ -20,8 +20,8 @@ IGNORED = -100
 
 def close_roots(scores: Tensor, lengths: list[int], size: int) -> None:
     """Rule the null label out, in place, for each whole sentence, so that its root has one child."""
-    rows = torch.arange(len(lengths))
-    roots = torch.tensor([span_number(0, length, size) for length in lengths])
+    rows = torch.arange(len(lengths), device=scores.device)
+    roots = torch.tensor([span_number(0, length, size) for length in lengths], device=scores.device)
     scores[rows, roots, 0] = -1e9
 
 
@@ -39,13 +39,13 @@ def margin_loss(scores: Tensor, gold: Tensor, lengths: list[int], open_root: boo
         if not open_root:
             close_roots(augmented, lengths, size)
         best, label = augmented.max(dim=2)
-        trees = decode(to_chart(best.numpy(), size), lengths)
+        trees = decode(to_chart(best.cpu().numpy(), size), lengths)
         rows = [row for row, spans in enumerate(trees) for _ in spans]
         numbers = [span_number(start, end, size) for spans in trees for start, end in spans]
-    row, number = torch.tensor(rows), torch.tensor(numbers)
+    row, number = (torch.tensor(one, device=scores.device) for one in (rows, numbers))
     chosen = label[row, number]
     cost = (chosen != wanted[row, number]).float()
-    predicted = torch.zeros(len(lengths)).index_add(0, row, scores[row, number, chosen] + cost)
+    predicted = torch.zeros(len(lengths), device=scores.device).index_add(0, row, scores[row, number, chosen] + cost)
     reference = scores.gather(2, wanted[:, :, None]).squeeze(2).sum(dim=1)
     return F.relu(predicted - reference).sum()
 

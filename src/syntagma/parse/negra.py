@@ -28,7 +28,7 @@ def from_negra(tree: Tree) -> Tree | None:
 
 
 def _convert(tree: Tree) -> list[Tree]:
-    """What the children of a constituent become."""
+    """Convert the children of a constituent."""
     parts: list[Tree] = []
     for child in tree.children:
         if not isinstance(child, Tree) or child.label == MARK_UP:

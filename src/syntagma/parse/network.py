@@ -37,6 +37,13 @@ class ParserBatch:
     lengths: list[int]
     silver: Tensor | None = None
 
+    def to(self, device: torch.device) -> ParserBatch:
+        """The same batch on a device."""
+        mask = None if self.mask is None else self.mask.to(device)
+        silver = None if self.silver is None else self.silver.to(device)
+        pieces, shapes, first, last = (one.to(device) for one in (self.pieces, self.shapes, self.first, self.last))
+        return ParserBatch(pieces, shapes, mask, first, last, self.lengths, silver)
+
 
 def collate(sentences: list[EncodedSentence], filler: int, silver: list[int] | None = None) -> ParserBatch:
     """The sentences as one batch; `filler` is the id of a padding piece."""
@@ -91,7 +98,7 @@ class ParserNetwork(nn.Module):
         tags = self.tags(words[:, 1:-1])
         half = words.shape[2] // 2
         posts = self.dropout(torch.cat([words[:, :-1, :half], words[:, 1:, half:]], dim=2))
-        starts, ends = (torch.from_numpy(index) for index in span_index(words.shape[1] - 2))
+        starts, ends = (torch.from_numpy(index).to(words.device) for index in span_index(words.shape[1] - 2))
         hidden = self.span_start(posts)[:, starts]  # the largest tensor by far, so it is changed in place
         hidden += self.span_end(posts)[:, ends]
         hidden = F.relu(self.span_norm(hidden), inplace=True)
@@ -104,13 +111,14 @@ class ParserNetwork(nn.Module):
         weights = self.mixture.softmax(0)
         mixed = sum(weight * output for weight, output in zip(weights, outputs, strict=True))
         assert isinstance(mixed, Tensor)
-        rows = torch.arange(mixed.shape[0])[:, None]
+        rows = torch.arange(mixed.shape[0], device=mixed.device)[:, None]
         ends = torch.cat([mixed[rows, batch.first], mixed[rows, batch.last]], dim=2)
         words = self.dropout(self.word_norm(self.word(ends)))
         size = words.shape[1]
         mask = None
         if min(batch.lengths) + 2 < size:
-            mask = (torch.arange(size) < torch.tensor(batch.lengths)[:, None] + 2)[:, None, None, :]
+            lengths = torch.tensor(batch.lengths, device=words.device)
+            mask = (torch.arange(size, device=words.device) < lengths[:, None] + 2)[:, None, None, :]
         for layer in self.word_layers:
             words = layer(words, mask)
         assert isinstance(words, Tensor)

@@ -14,11 +14,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from syntagma.errors import ConfigError, MissingExtra, Place
+from syntagma.errors import ConfigError, Place
 from syntagma.parse import chart
 from syntagma.parse.base import SentenceError
 from syntagma.parse.pieces import EncodedSentence, Pieces
 from syntagma.parse.shape import ParserConfig
+from syntagma.process import halving
+from syntagma.runtime.device import find_device, needs_torch
 from syntagma.tree import ROOT, Tree
 from syntagma.tree.node import CLOSE, check_word, escape
 
@@ -27,7 +29,7 @@ BATCH_PIECES = 512
 
 
 class Scored(NamedTuple):
-    """What a network makes of sentences.
+    """A network's scores for sentences.
 
     `values` and `labels` (batch, spans) are the score and the id of the best label but the null label (whose is 0)
     for each span as in `chart.span_index`; `tags` (batch, words) the best tags.
@@ -56,14 +58,16 @@ class NeuralParser:
         self._tags = ["(" + tag for tag in config.tags]
 
     @classmethod
-    def load(cls, folder: str | Path, threads: int = 1) -> NeuralParser:
-        """The parser of a model folder, without torch where it has a graph."""
+    def load(
+        cls, folder: str | Path, threads: int = 1, device: str = "cpu", precision: str | None = None
+    ) -> NeuralParser:
+        """The parser of a model folder: its graph on the CPU, without torch; its network on a GPU or in a precision."""
         folder = Path(folder)
         if not folder.is_dir():
             raise ConfigError("there is no such model folder", Place(str(folder)), "check the name")
         config = ParserConfig.load(folder / "config.json")
-        if not config.graphs:
-            return _load_with_torch(folder)
+        if not config.graphs or needs_torch(device, precision):
+            return _load_with_torch(folder, device, precision)
         from syntagma.parse.onnx import OnnxScorer
 
         pieces = Pieces.load(folder / "tokenizer.json")
@@ -74,8 +78,8 @@ class NeuralParser:
         encoded = [self._encode(words, number) for number, words in enumerate(sentences)]
         trees: list[Tree | None] = [None] * len(sentences)
         for numbers in batches_by_length([len(one.pieces) for one in encoded], BATCH_PIECES):
-            batch = [encoded[number] for number in numbers]
-            for number, tree in zip(numbers, self._parse(batch, [sentences[n] for n in numbers]), strict=True):
+            batch = [(encoded[number], sentences[number]) for number in numbers]
+            for number, tree in zip(numbers, halving(self._parse, batch), strict=True):
                 trees[number] = tree
         return [tree for tree in trees if tree is not None]
 
@@ -91,8 +95,9 @@ class NeuralParser:
             check_word(word)
         return self.pieces.encode(words, self.config.encoder.positions)
 
-    def _parse(self, batch: list[EncodedSentence], sentences: list[Sequence[str]]) -> list[Tree]:
-        values, labels, tags = self.scorer(batch)
+    def _parse(self, batch: list[tuple[EncodedSentence, Sequence[str]]]) -> list[Tree]:
+        values, labels, tags = self.scorer([encoded for encoded, _ in batch])
+        sentences = [words for _, words in batch]
         lengths = [len(words) for words in sentences]
         size = max(lengths)
         kept = values > 0
@@ -119,12 +124,11 @@ class NeuralParser:
         return Tree.from_walk(walk)
 
 
-def _load_with_torch(folder: Path) -> NeuralParser:
-    try:
-        from syntagma.parse.trainable import TrainableParser
-    except ImportError:
-        raise MissingExtra("torch", "train", f"a parser without a graph, such as {folder.name},") from None
-    return TrainableParser.load(folder)
+def _load_with_torch(folder: Path, device: str, precision: str | None) -> NeuralParser:
+    find_device(device)
+    from syntagma.parse.trainable import TrainableParser
+
+    return TrainableParser.load(folder, device=device, precision=precision)
 
 
 def batches_by_length(lengths: Sequence[int], most: int) -> list[list[int]]:

@@ -21,18 +21,19 @@ class OnnxScorer:
         self._filler = filler
 
     def __call__(self, sentences: Sequence[EncodedSentence]) -> Scored:
-        """What the network makes of sentences."""
-        pieces = pad([one.pieces for one in sentences], self._filler)
-        words = np.array([len(one.first) for one in sentences])
+        """Score sentences."""
+        pieces = pad([sentence.pieces for sentence in sentences], self._filler)
+        words = np.array([len(sentence.first) for sentence in sentences])
         size = int(words.max())
         row_starts = np.arange(len(sentences))[:, None] * pieces.shape[1]
         starts, ends = span_index(size - 2)
         inputs = {
             "pieces": pieces,
-            "shapes": pad([one.shapes for one in sentences], 0),
-            "padding": np.arange(pieces.shape[1]) >= np.array([len(one.pieces) for one in sentences])[:, None],
-            "first": (pad([one.first for one in sentences], 0) + row_starts).ravel(),
-            "last": (pad([one.last for one in sentences], 0) + row_starts).ravel(),
+            "shapes": pad([sentence.shapes for sentence in sentences], 0),
+            "padding": np.arange(pieces.shape[1])
+            >= np.array([len(sentence.pieces) for sentence in sentences])[:, None],
+            "first": (pad([sentence.first for sentence in sentences], 0) + row_starts).ravel(),
+            "last": (pad([sentence.last for sentence in sentences], 0) + row_starts).ravel(),
             "word_padding": np.arange(size) >= words[:, None],
             "starts": starts,
             "ends": ends,

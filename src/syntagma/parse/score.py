@@ -134,15 +134,15 @@ def _unfold(tree: Tree) -> tuple[list[str], list[Bracket]]:
     spans: list[Bracket] = []
     opened: list[tuple[int, str]] = []
     walk = tree.walk
-    for at, item in enumerate(walk):
+    for index, item in enumerate(walk):
         if item == CLOSE:
             start, label = opened.pop()
-            if opened and not (walk[at - 2][0] == "(" and walk[at - 1] != CLOSE):
+            if opened and not (walk[index - 2][0] == "(" and walk[index - 1] != CLOSE):
                 spans.append((start, len(tags), label))
         elif item[0] == "(":
             opened.append((len(tags), item[1:]))
         else:
-            tagged = walk[at - 1][0] == "(" and walk[at + 1] == CLOSE and len(opened) > 1
+            tagged = walk[index - 1][0] == "(" and walk[index + 1] == CLOSE and len(opened) > 1
             tags.append(opened[-1][1] if tagged else "")
     return tags, spans
 

@@ -1,4 +1,4 @@
-"""What a training run is told: its settings, its data, and the encoder that it starts from."""
+"""The settings and the data of a parser's training, and the encoder that it starts from."""
 
 from __future__ import annotations
 

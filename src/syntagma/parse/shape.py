@@ -36,7 +36,7 @@ class NetworkConfig(Settings):
 
 @dataclass(frozen=True)
 class ParserConfig(Settings):
-    """What `config.json` holds."""
+    """A parser's `config.json`."""
 
     name: str
     version: str

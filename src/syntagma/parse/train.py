@@ -110,7 +110,7 @@ class ParserTrainer:
     def _model_config(self, encoder: EncoderConfig) -> ParserConfig:
         examples = [*self.data.gold, *self.data.silver]
         labels, tags = inventory(examples)
-        open_root = any((0, len(one.words)) not in one.spans for one in examples)
+        open_root = any((0, len(example.words)) not in example.spans for example in examples)
         network = NetworkConfig(
             labels=len(labels), tags=len(tags), span_width=self.config.span_width, word_layers=self.config.word_layers
         )
@@ -219,7 +219,9 @@ class ParserTrainer:
         while self.progress.batch < len(batches):
             chosen = [numbers[at] for at in batches[self.progress.batch]]
             examples = [shown[n] for n in chosen]
-            batch = collate([encoded[n] for n in chosen], self.pieces.pad, [int(one.silver) for one in examples])
+            batch = collate(
+                [encoded[n] for n in chosen], self.pieces.pad, [int(example.silver) for example in examples]
+            )
             self.progress.batch += 1
             yield batch, *self._targets(examples, max(batch.lengths))
 
@@ -227,13 +229,13 @@ class ParserTrainer:
         """Label ids (batch, spans) and tag ids (batch, words), `IGNORED` at padding."""
         spans = torch.full((len(examples), size * (size + 1) // 2), IGNORED)
         tags = torch.full((len(examples), size), IGNORED)
-        for row, one in enumerate(examples):
-            for start in range(len(one.words)):
+        for row, example in enumerate(examples):
+            for start in range(len(example.words)):
                 first = span_number(start, start + 1, size)
-                spans[row, first : first + len(one.words) - start] = 0
-            for (start, end), label in one.spans.items():
+                spans[row, first : first + len(example.words) - start] = 0
+            for (start, end), label in example.spans.items():
                 spans[row, span_number(start, end, size)] = self.label_ids[backoff(label, self.label_ids)]
-            tags[row, : len(one.words)] = torch.tensor([self.tag_ids.get(tag, IGNORED) for tag in one.tags])
+            tags[row, : len(example.words)] = torch.tensor([self.tag_ids.get(tag, IGNORED) for tag in example.tags])
         return spans, tags
 
     def _step(self, batch: ParserBatch, gold: Tensor, tags: Tensor) -> Tensor:

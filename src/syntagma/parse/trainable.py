@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Self
 
 import torch
 from torch import nn
@@ -20,6 +21,7 @@ from syntagma.parse.network import ParserNetwork, collate
 from syntagma.parse.neural import NeuralParser, Scored
 from syntagma.parse.pieces import EncodedSentence, Pieces
 from syntagma.parse.shape import ParserConfig
+from syntagma.runtime.device import dtype_of, find_device
 
 
 class TrainableParser(NeuralParser):
@@ -28,9 +30,12 @@ class TrainableParser(NeuralParser):
     def __init__(self, config: ParserConfig, network: nn.Module, pieces: Pieces) -> None:
         super().__init__(config, self._score, pieces)
         self.network = network.eval()
+        self.device = next((weight.device for weight in network.parameters()), torch.device("cpu"))
 
     @classmethod
-    def load(cls, folder: str | Path, threads: int = 1) -> TrainableParser:
+    def load(
+        cls, folder: str | Path, threads: int = 1, device: str = "cpu", precision: str | None = None
+    ) -> TrainableParser:
         """The parser of a model folder; torch has its own setting of threads."""
         folder = Path(folder)
         if not folder.is_dir():
@@ -38,13 +43,19 @@ class TrainableParser(NeuralParser):
         config = ParserConfig.load(folder / "config.json")
         network = ParserNetwork(config.encoder, config.network)
         weights.load(network, folder / "model.safetensors")
-        return cls(config, network, Pieces.load(folder / "tokenizer.json"))
+        return cls(config, network, Pieces.load(folder / "tokenizer.json")).to(find_device(device), precision)
+
+    def to(self, device: torch.device, precision: str | None = None) -> Self:
+        """The same parser, its network on a device and in a precision."""
+        self.device = device
+        self.network.to(device, dtype_of(precision))
+        return self
 
     @torch.inference_mode()
     def _score(self, sentences: Sequence[EncodedSentence]) -> Scored:
-        scores, tags = self.network(collate(list(sentences), self.pieces.pad))
+        scores, tags = self.network(collate(list(sentences), self.pieces.pad).to(self.device))
         values, labels = scores[:, :, 1:].max(dim=2)
-        return Scored(values.numpy(), labels.numpy() + 1, tags.argmax(dim=2).numpy())
+        return Scored(values.float().cpu().numpy(), labels.cpu().numpy() + 1, tags.argmax(dim=2).cpu().numpy())
 
     def save(self, folder: str | Path, precision: str = "int8", stored: Path | None = None) -> None:
         """Write the model folder with its graph; `precision` of the matrices is `int8`, `fp16` or `fp32`.

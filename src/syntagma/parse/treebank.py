@@ -55,16 +55,16 @@ def clean(tree: Tree) -> Tree:
     """The tree with renamed tags and labels, and the names only."""
     walk = tree.walk
     cleaned = []
-    for at, item in enumerate(walk):
+    for index, item in enumerate(walk):
         if item[0] == "(":
-            names = _TAGS if walk[at + 1][0] != "(" else _LABELS
+            names = _TAGS if walk[index + 1][0] != "(" else _LABELS
             item = "(" + names.get(item[1:], item[1:])
         cleaned.append(item)
     return Tree.from_walk(cleaned)
 
 
 def example(tree: Tree, silver: bool = False) -> TreebankExample:
-    """What is to be learnt from a tree with parts of speech.
+    """Make an example of a tree with parts of speech.
 
     >>> example(Tree.read("(TOP (S (VP (VB Go))))")).spans
     {(0, 1): 'S+VP'}
@@ -75,14 +75,14 @@ def example(tree: Tree, silver: bool = False) -> TreebankExample:
     walk = collapse_unary(clean(tree)).walk
     opened: list[int] = []  # the starts of open constituents, -1 for a part of speech
     labels: list[str] = []
-    for at, item in enumerate(walk[1:-1], 1):
+    for index, item in enumerate(walk[1:-1], 1):
         if item == CLOSE:
             start = opened.pop()
             if start >= 0:
                 spans[start, len(words)] = labels.pop()
         elif item[0] != "(":
             words.append(unescape(item))
-        elif walk[at + 1][0] != "(":
+        elif walk[index + 1][0] != "(":
             tags.append(item[1:])
             opened.append(-1)
         else:
@@ -107,8 +107,8 @@ def read_examples(path: str | Path, silver: bool = False) -> list[TreebankExampl
 
 def _check_tags(tree: Tree, path: str | Path, number: int) -> None:
     walk = tree.walk
-    for at, item in enumerate(walk):
-        if item[0] != "(" and item != CLOSE and (walk[at - 1][0] != "(" or walk[at + 1] != CLOSE or at == 1):
+    for index, item in enumerate(walk):
+        if item[0] != "(" and item != CLOSE and (walk[index - 1][0] != "(" or walk[index + 1] != CLOSE or index == 1):
             what = f"tree {number} has the word {unescape(item)!r} without a part of speech"
             raise InputError(what, Place(str(path)), "give trees such as (TOP (S (NP (PRP I)) (VP (VBP nod))))")
 

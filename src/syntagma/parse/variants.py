@@ -41,10 +41,10 @@ class Constituents:
     def of(cls, examples: Iterable[TreebankExample], longest: int = 12) -> Constituents:
         """Those of at most `longest` words, whole sentences left out."""
         found: dict[str, list[tuple[TreebankExample, int, int]]] = {}
-        for one in examples:
-            for (start, end), label in one.spans.items():
-                if end - start <= min(longest, len(one.words) - 1):
-                    found.setdefault(label, []).append((one, start, end))
+        for example in examples:
+            for (start, end), label in example.spans.items():
+                if end - start <= min(longest, len(example.words) - 1):
+                    found.setdefault(label, []).append((example, start, end))
         return cls(found)
 
 
@@ -90,10 +90,10 @@ def join_clitics(one: TreebankExample) -> TreebankExample:
     """`ca n't` and `John 's` as one word each, as text cut at white space has them, tagged as their first half."""
     words = list(one.words)
     kept = [True] * len(words)
-    for at in range(1, len(words)):
-        if kept[at - 1] and (words[at].lower() == "n't" or one.tags[at] == "POS"):
-            words[at - 1] += words[at]
-            kept[at] = False
+    for index in range(1, len(words)):
+        if kept[index - 1] and (words[index].lower() == "n't" or one.tags[index] == "POS"):
+            words[index - 1] += words[index]
+            kept[index] = False
     return keep_words(TreebankExample(tuple(words), one.tags, one.spans, one.silver), kept)
 
 

@@ -31,7 +31,9 @@ def write_records(path: Path, texts: Sequence[Text], work: SearchWork, mark: str
     part = path.with_name(f".{path.name}.{mark}.part")
     waiting = texts[lines_begun(part) :]
     with open(part, "a", encoding="utf-8", newline="\n") as stream:
-        for text, found in zip(waiting, parallel(work, waiting, workers=processes_for(len(waiting))), strict=True):
+        for text, found in zip(
+            waiting, parallel(work, waiting, workers=processes_for(len(waiting), work.device)), strict=True
+        ):
             stream.write(json.dumps(_record(text, found, work.nbest), ensure_ascii=False) + "\n")
             stream.flush()
     part.replace(path)

@@ -176,7 +176,7 @@ class Recipe:
         return dict(self.systems[system].get("prepare", {}))
 
     def corpus_options(self, data: Path) -> CorpusOptions:
-        """What the corpus is made with."""
+        """The options that the corpus is made with."""
         values = dict(self.prepare)
         values["exclude"] = [str(data / name) for name in values.get("exclude", ())]
         if values.get("tokenizer"):

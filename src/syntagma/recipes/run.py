@@ -34,6 +34,7 @@ from syntagma.recipes.recipe import OutputRow, Recipe, locate
 from syntagma.recipes.scoring import RowTexts, Scorer
 from syntagma.recipes.shapes import ShapeReader
 from syntagma.recipes.table import Table, average
+from syntagma.runtime.device import check_device
 from syntagma.search.options import SearchOptions
 from syntagma.search.parallel import SearchWork
 from syntagma.search.steered import SteeredText, Text
@@ -63,6 +64,9 @@ class RecipeRun:
     devices: int = 1
     """Processes that train together, a GPU each."""
     resamples: int = 1000
+    device: str = "auto"
+    """Where texts are written and compared; training takes a GPU where there is one."""
+    precision: str | None = None
     say: Say = lambda text: None
     limit: int | None = None
     """Of each test set only the first so many sources; their outputs are kept apart."""
@@ -89,6 +93,7 @@ class RecipeRun:
 
     def _claim(self, until: Step) -> None:
         """Check everything, and that no other recipe has begun here."""
+        check_device(self.device, self.precision)
         told = json.loads(json.dumps(asdict(self.recipe)))
         path = self.out / "recipe.json"
         if path.exists():
@@ -152,11 +157,14 @@ class RecipeRun:
             base = self.distilled()
             prepare(self._varied(Corpus.open(base).options, variant, base), folder)
             return folder
-        from syntagma.distillation import Teacher, distill
+        from syntagma.train.distillation import Teacher, distill
 
         teacher = self.recipe.distil.teacher
         self.say(f"distil: {teacher} writes the targets anew")
-        distill(Teacher.load(str(self.model(teacher)), self.recipe.distil.beam), Corpus.open(self.corpus()), folder)
+        loaded = Teacher.load(
+            str(self.model(teacher)), self.recipe.distil.beam, device=self.device, precision=self.precision
+        )
+        distill(loaded, Corpus.open(self.corpus()), folder)
         return folder
 
     def model(self, system: str) -> Path:
@@ -240,7 +248,8 @@ class RecipeRun:
         """What a process does for a row."""
         options = row.search_options()
         given = options.to_dict() if isinstance(options, SearchOptions) else options
-        return SearchWork(str(self.model(row.system)), given, nbest=row.nbest)
+        model = str(self.model(row.system))
+        return SearchWork(model, given, nbest=row.nbest, device=self.device, precision=self.precision)
 
     def mark(self, row: OutputRow, texts: Sequence[Text]) -> str:
         """The same for equal models, searches and texts."""
@@ -268,7 +277,8 @@ class RecipeRun:
             name: RowTexts(row, read_outputs(self.outputs(test, name), len(texts.sources)))
             for name, row in rows.items()
         }
-        scorer = Scorer(self.recipe, test, texts, made, self._shapes, self.parser)
+        where = (self.device, self.precision)
+        scorer = Scorer(self.recipe, test, texts, made, self._shapes, self.parser, *where)
         table = scorer.table(self.resamples, self.say)
         table = table.with_figures(self.recipe.facts, {name: self._facts(test, name) for name in rows})
         if self.recipe.figure is not None:

@@ -33,12 +33,20 @@ class Scorer:
     rows: Mapping[str, RowTexts]
     shapes: ShapeReader
     parser: str
+    device: str = "cpu"
+    precision: str | None = None
 
     def table(self, resamples: int, note: Callable[[str], None]) -> Table:
         """The figures of all rows, framed by the source copied and the reference where they are in one language."""
         described = self.recipe.tests[self.test]
         scoring = Scoring(
-            described.title or self.test, self.recipe.metrics, described.tokenize, described.printed, self.parser
+            described.title or self.test,
+            self.recipe.metrics,
+            described.tokenize,
+            described.printed,
+            self.parser,
+            self.device,
+            self.precision,
         )
         against = {name: made.row.against for name, made in self.rows.items()}
         return compare_systems(scoring, self._segments(), against=against.get, resamples=resamples, note=note)

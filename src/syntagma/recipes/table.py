@@ -124,6 +124,9 @@ class Scoring:
     printed: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """Rows that the paper prints."""
     parser: str = "parser-en"
+    device: str = "cpu"
+    """Where texts are parsed and encoded."""
+    precision: str | None = None
 
 
 def compare_systems(
@@ -137,11 +140,13 @@ def compare_systems(
     """The figures of each system's segments; `against` names the system that one is compared with."""
     names = list(systems)
     longest = max((len(segment.nbest) for segments in systems.values() for segment in segments), default=1)
-    options = MetricOptions(tokenize=scoring.tokenize, beam=max(longest, 1))
+    options = MetricOptions(
+        tokenize=scoring.tokenize, beam=max(longest, 1), device=scoring.device, precision=scoring.precision
+    )
     missing = to_parse(scoring.figures, set(FIELDS))
     maker = None
     if missing:
-        parser = load(scoring.parser)
+        parser = load(scoring.parser, scoring.device, scoring.precision)
         maker = TreeMaker(parser, missing)
         made = f"parsed by {describe(parser, scoring.parser)}"
         options = replace(options, trees=made, beam_trees=made)

@@ -1,1 +1,1 @@
-"""What every training run has: its folder and lock, checkpoints with checksums, log, schedule, signals."""
+"""The kit of every training run: folder and lock, checkpoints with checksums, log, schedule, signals."""

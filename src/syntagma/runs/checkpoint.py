@@ -61,14 +61,14 @@ def save_checkpoint(folder: Path, step: int, checkpoint: Checkpoint) -> Path:
             to_disk(folder)
         finally:
             shutil.rmtree(part, ignore_errors=True)
-    for old in found(folder)[KEPT:]:
+    for old in list_checkpoints(folder)[KEPT:]:
         shutil.rmtree(old, ignore_errors=True)
     return target
 
 
 def load_checkpoint(folder: Path) -> Checkpoint | None:
     """The newest checkpoint that is whole; None where there is none yet."""
-    paths = found(folder)
+    paths = list_checkpoints(folder)
     for number, path in enumerate(paths):
         problem = damage(path)
         if problem is None:
@@ -89,7 +89,7 @@ def load_checkpoint(folder: Path) -> Checkpoint | None:
 
 
 def damage(path: Path) -> str | None:
-    """What is wrong with a checkpoint, if anything."""
+    """Find what is wrong with a checkpoint, if anything."""
     try:
         sums = json.loads((path / _CHECKSUMS).read_text(encoding="utf-8"))
         if set(sums) != {"weights.safetensors", "optimizer.safetensors", "state.json"}:
@@ -104,7 +104,7 @@ def damage(path: Path) -> str | None:
     return None
 
 
-def found(folder: Path) -> list[Path]:
+def list_checkpoints(folder: Path) -> list[Path]:
     """The checkpoints in a folder, newest first."""
     return sorted(folder.glob("step-[0-9]*"), reverse=True) if folder.is_dir() else []
 
@@ -112,7 +112,7 @@ def found(folder: Path) -> list[Path]:
 def listed_best(folder: Path) -> set[int]:
     """The steps that the checkpoints in a folder name among their best."""
     steps: set[int] = set()
-    for path in found(folder):
+    for path in list_checkpoints(folder):
         with suppress(OSError, ValueError, KeyError, TypeError):
             state = json.loads((path / "state.json").read_text(encoding="utf-8"))
             steps |= {int(entry["step"]) for entry in state["best"]}

@@ -1,4 +1,4 @@
-"""What a run tells: `log.jsonl` always, TensorBoard where asked for, and how far it is on stderr.
+"""The log of a run: `log.jsonl` always, TensorBoard where asked for, and how far it is on stderr.
 
 A run that goes on after a kill drops the lines of steps that it repeats, so the log reads as if nothing had happened.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
 import time
 from collections.abc import Iterator
@@ -64,7 +65,7 @@ class Log:
 
 
 def read_events(out: Path) -> Iterator[dict[str, Any]]:
-    """What the log of a run says, in order; none where there is no log."""
+    """Read the events of a run's log, in order; none where there is no log."""
     path = out / "log.jsonl"
     for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
         if math.isfinite(_step_of(line)):
@@ -98,7 +99,7 @@ class Display:
         self._told = time.monotonic()
         self._progress: Progress | None = None
         self._task: TaskID | None = None
-        if not quiet and sys.stderr.isatty():
+        if not quiet and sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
             self._progress, self._task = _bar()
 
     def __enter__(self) -> Self:

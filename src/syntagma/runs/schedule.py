@@ -152,7 +152,7 @@ def decay(schedule: str, done: float) -> float:
 
 @dataclass(frozen=True)
 class Clock:
-    """What a time budget has to go by: seconds of training, and when the plan was last changed."""
+    """The clock of a time budget: seconds of training, and when the plan was last changed."""
 
     minutes: float
     seconds: float

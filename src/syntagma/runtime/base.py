@@ -1,4 +1,4 @@
-"""What a search asks of a network, in numpy: encode sources, open contexts, take steps, receive the best continuations.
+"""The interface of a network for a search, in numpy: encode sources, open contexts, take steps, receive candidates.
 
 A search hands a runtime ids and a compact mask and gets a few candidates for each row; logits, caches and full masks
 never leave the runtime.  So one search serves an ONNX graph on a CPU and a torch module on a GPU, with one transfer
@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from syntagma.network.config import ModelConfig
-from syntagma.network.contexts import AnnotatedContext
+from syntagma.network.contexts import AnnotatedContext, check_lengths
 
 Ids = Sequence[int]
 IdArray = npt.NDArray[np.int64]
@@ -51,7 +51,7 @@ def no_pairs() -> IdArray:
 
 @dataclass(frozen=True)
 class Mask:
-    """What may follow each of N rows.
+    """The tokens that may follow each of N rows.
 
     `controls` [N, C] says it for each of `ModelConfig.controls` (the labels, `<c>`, the end); every other control
     token is never allowed.  `words` has for each row the text ids that are allowed, None for all.  `denied` [M, 2]
@@ -101,7 +101,7 @@ class State(Protocol):
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a runtime's model can be asked for, so that nothing fails in the middle of a run."""
+    """The abilities of a runtime's model, so that nothing fails in the middle of a run."""
 
     guided: bool
     """Whether it fills contexts, rather than writing its target in one go."""
@@ -136,6 +136,26 @@ class Runtime(Protocol):
 
     def join(self, states: Sequence[Any]) -> State:
         """The rows of all states, one after the other."""
+
+
+class RuntimeBase:
+    """What runtimes of our models have in common."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        self.config = config
+        whole = config.seq2seq_objective or config.architecture == "seq2seq"
+        self.capabilities = Capabilities(config.guided, scores_texts=whole, controls_template=config.guided)
+
+    @property
+    def seconds(self) -> float | None:
+        """How long the network itself has computed so far, where that can be told apart."""
+        return None
+
+    def _with_end(self, sources: Sequence[Ids]) -> list[list[int]]:
+        """What is read of each source; `TooLong` where one has no positions."""
+        rows = [[*source, self.config.end] for source in sources]
+        check_lengths(self.config, source=max(map(len, rows), default=0))
+        return rows
 
 
 def score_texts(runtime: Runtime, pairs: Sequence[tuple[Ids, Ids]]) -> list[float]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
@@ -17,10 +16,11 @@ _BLOCKS = 512
 _WIDE = 1 << 15
 _FEW = 16
 _LIKELIEST = 256
+_MOST_BIASES = 256
 
 
 class Candidates(NamedTuple):
-    """What `Step` has of them: tokens and scores [N, K], the scores asked for [A]."""
+    """The candidates of a `Step`: tokens and scores [N, K], the scores asked for [A]."""
 
     tokens: IdArray
     scores: ScoreArray
@@ -36,8 +36,8 @@ class Selector:
         self.controls = np.array(config.controls, np.int64)
         no_text = {config.pad, config.start, config.sep, *config.context_marks, *config.controls}
         self._no_text = np.array(sorted(number for number in no_text if number < self.size), np.int64)
-        self._missing: WeakKeyDictionary[WordSet, IdArray] = WeakKeyDictionary()
-        """What large sets of words leave out."""
+        self._biases: WeakKeyDictionary[WordSet, ScoreArray] = WeakKeyDictionary()
+        """What large sets of words add to scores [V]: nothing where a word is in it, else minus infinity."""
 
     def select(
         self, scores: ScoreArray, norm: ScoreArray | None, mask: Mask, k: int, draw: Draw | None = None
@@ -58,30 +58,33 @@ class Selector:
     def restrict(self, scores: ScoreArray, mask: Mask) -> None:
         """Set to `IMPOSSIBLE` what the mask forbids in scores [N, V]."""
         controls = np.where(mask.controls, scores[:, self.controls], np.float32(IMPOSSIBLE))
-        groups: dict[WordSet, list[int]] = {}
-        for row, words in enumerate(mask.words):
+        for row, words in zip(scores, mask.words, strict=True):
             if words is not None:
-                groups.setdefault(words, []).append(row)
-        for words, numbers in groups.items():
-            self._leave(scores, numbers, words)
+                self._leave(row, words)
         scores[:, self._no_text] = IMPOSSIBLE
         scores[:, self.controls] = controls
         if len(mask.denied):
             rows, ids = mask.denied[mask.denied[:, 1] < self.size].T
             scores[rows, ids] = IMPOSSIBLE
 
-    def _leave(self, scores: ScoreArray, rows: Sequence[int], words: WordSet) -> None:
-        """Leave only those words in some rows of scores [N, V]."""
-        where = np.array(rows)[:, None]
-        ids = words.ids if self._all_written else words.ids[words.ids < self.size]
-        if len(ids) * _FEW > self.size * (_FEW - 1):
-            if words not in self._missing:
-                self._missing[words] = np.setdiff1d(np.arange(self.size), ids)
-            scores[where, self._missing[words]] = IMPOSSIBLE
-        else:
-            kept = scores[where, ids]
-            scores[rows] = IMPOSSIBLE
-            scores[where, ids] = kept
+    def _leave(self, row: ScoreArray, words: WordSet) -> None:
+        """Leave only those words in a row of scores [V]."""
+        if len(words.ids) * _FEW < self.size:
+            ids = self._written(words)
+            kept = row[ids]
+            row.fill(IMPOSSIBLE)
+            row[ids] = kept
+            return
+        bias = self._biases.get(words)
+        if bias is None:
+            if len(self._biases) >= _MOST_BIASES:
+                self._biases.clear()
+            bias = self._biases[words] = np.full(self.size, IMPOSSIBLE, np.float32)
+            bias[self._written(words)] = 0.0
+        np.add(row, bias, out=row)
+
+    def _written(self, words: WordSet) -> IdArray:
+        return words.ids if self._all_written else words.ids[words.ids < self.size]
 
 
 def best(scores: ScoreArray, k: int) -> IdArray:

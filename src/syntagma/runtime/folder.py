@@ -7,9 +7,8 @@ folders without graphs.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from syntagma.errors import ConfigError, MissingExtra, Place
 from syntagma.hub import check_checksum
@@ -18,10 +17,12 @@ from syntagma.network.folder import ModelError, ModelFolder
 from syntagma.network.weightfile import check_size
 from syntagma.process import use_threads_for
 from syntagma.runtime.base import Runtime
+from syntagma.runtime.device import find_device, needs_torch
 from syntagma.text.lexicon import Lexicon
 from syntagma.text.vocabulary import Vocabulary
 
-_GPU = Path("/dev/nvidia0")
+if TYPE_CHECKING:
+    import torch
 
 
 @dataclass(frozen=True)
@@ -49,8 +50,7 @@ def load_model(
     run on the CPU, in the precision that their weights were exported in, with one thread unless `threads` says more.
     """
     folder = ModelFolder.open(name)
-    with_torch = device not in ("auto", "cpu") or (device == "auto" and _has_gpu()) or precision is not None
-    if folder.is_native and folder.graphs and not with_torch:
+    if folder.is_native and folder.graphs and not needs_torch(device, precision):
         from syntagma.runtime.onnx import OnnxRuntime
 
         check_size(folder.path, folder.config)
@@ -65,14 +65,13 @@ def load_model(
 
 
 def _in_torch(folder: ModelFolder, device: str, precision: str | None, threads: int | None) -> Runtime:
-    if find_spec("torch") is None:
+    try:
+        where = find_device(device)
+    except MissingExtra:
         if folder.is_native and not folder.graphs:
             remedy = f"run `syntagma export --model {folder.path} --out ...` where torch is installed"
-            raise ModelError("it has no graphs, so only torch can run it", Place(str(folder.path)), remedy)
-        raise MissingExtra("torch", "train", f"running {folder.path.name} on {device}")
-    from syntagma.runtime.torch import TorchRuntime, find_device
-
-    where = find_device(device)
+            raise ModelError("it has no graphs, so only torch can run it", Place(str(folder.path)), remedy) from None
+        raise
     if threads is not None:
         import torch
 
@@ -80,20 +79,21 @@ def _in_torch(folder: ModelFolder, device: str, precision: str | None, threads: 
     if folder.is_native:
         from syntagma.network.storage import from_pretrained
 
-        network = from_pretrained(folder.path).network
+        network: Any = from_pretrained(folder.path).network
         if threads is None:
             use_threads_for(network)
-        return TorchRuntime(network, where, precision)
-    from syntagma.backbone.storage import from_pretrained as load_backbone
+    else:
+        from syntagma.network.backbone.storage import from_pretrained as load_backbone
+
+        network = load_backbone(folder.path).network
+    return torch_runtime(network, where, precision)
+
+
+def torch_runtime(network: Any, device: torch.device | None = None, precision: str | None = None) -> Runtime:
+    """A network of torch, ours or a backbone's, on a device: that of its weights, where none is named."""
+    from syntagma.network.network import Network
     from syntagma.runtime.hf import HfRuntime
+    from syntagma.runtime.torch import TorchRuntime
 
-    return HfRuntime(load_backbone(folder.path).network, where, precision)
-
-
-def _has_gpu() -> bool:
-    """Whether torch can compute on a GPU here; it is not even imported where there is none."""
-    if not _GPU.exists() or find_spec("torch") is None:
-        return False
-    import torch
-
-    return torch.cuda.is_available()
+    kind = TorchRuntime if isinstance(network, Network) else HfRuntime
+    return kind(network, device, precision)

@@ -1,4 +1,4 @@
-"""What a graph file says of its weights, read without the package `onnx`, and whether that is true.
+"""The weights that a graph file names, read without the package `onnx`, and a check that they are there.
 
 A graph may only name weights of the safetensors file beside it, each by its exact byte range, type and shape.  That is
 checked before ONNX Runtime sees the graph, which would follow any path.

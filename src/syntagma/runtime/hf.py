@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from syntagma.network.batch import pad_rows, stack_contexts
-from syntagma.network.config import ModelConfig
-from syntagma.network.contexts import AnnotatedContext, check_lengths
-from syntagma.runtime.base import Capabilities, Draw, IdArray, Ids, Mask, Step
-from syntagma.runtime.torch import Choice, device_of, nothing, prepared
+from syntagma.network.contexts import AnnotatedContext
+from syntagma.runtime.base import Draw, IdArray, Ids, Mask, Step
+from syntagma.runtime.torch import DeviceRuntime, nothing
 
 
 @dataclass
@@ -39,35 +37,16 @@ class HfState:
         return HfState(self.inner.select(send(parents)), opened)
 
 
-class HfRuntime:
+class HfRuntime(DeviceRuntime):
     """A network of `backbone/network.py`: it reads one token a row at a time."""
-
-    def __init__(self, network: Any, device: torch.device | str | None = None, precision: str | None = None) -> None:
-        self.device = torch.device(device) if device is not None else device_of(network)
-        self.network: Any = prepared(network, self.device, precision or "fp32")
-        self.config: ModelConfig = network.config
-        self.capabilities = Capabilities(
-            guided=self.config.guided,
-            scores_texts=self.config.seq2seq_objective or self.config.architecture == "seq2seq",
-            controls_template=self.config.guided,
-        )
-        self._choice = Choice(self.config, self._send, self._fetch)
-
-    def _send(self, numbers: npt.NDArray[np.int64]) -> Tensor:
-        return torch.from_numpy(numbers).to(self.device)
-
-    def _fetch(self, values: Tensor) -> npt.NDArray[np.float32]:
-        fetched: npt.NDArray[np.float32] = values.float().cpu().numpy()
-        return fetched
 
     @torch.inference_mode()
     def encode(self, sources: Sequence[Ids]) -> list[Any]:
         """Each source, given without its end, encoded once."""
         if not sources:
             return []
-        rows = [[*source, self.config.end] for source in sources]
-        check_lengths(self.config, source=max(map(len, rows)))
-        encoded = self.network.encode(pad_rows(rows, self.config.pad).to(self.device))
+        rows = self._with_end(sources)
+        encoded = self.network.encode(self._send(pad_rows(rows, self.config.pad).numpy()))
         return [encoded.row(number, len(row)) for number, row in enumerate(rows)]
 
     @torch.inference_mode()
@@ -75,7 +54,7 @@ class HfRuntime:
         """A row for each source and its context, before the first token."""
         distinct = {id(source): source for source in sources}
         place_of = {key: place for place, key in enumerate(distinct)}
-        rows = torch.tensor([place_of[id(source)] for source in sources], device=self.device)
+        rows = self._send(np.array([place_of[id(source)] for source in sources], np.int64))
         encoded = type(sources[0]).stack(list(distinct.values()), self.config.pad)
         stacked = None
         if contexts is not None:

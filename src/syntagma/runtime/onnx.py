@@ -14,7 +14,7 @@ import numpy as np
 
 from syntagma.network.config import ModelConfig
 from syntagma.network.contexts import AnnotatedContext, check_lengths
-from syntagma.runtime.base import BoolArray, Capabilities, Draw, IdArray, Ids, Mask, ScoreArray, Step
+from syntagma.runtime.base import BoolArray, Draw, IdArray, Ids, Mask, RuntimeBase, ScoreArray, Step
 from syntagma.runtime.candidates import Selector
 from syntagma.runtime.positions import position_table
 from syntagma.runtime.session import Graphs, Value
@@ -26,7 +26,7 @@ _SCORES_AT_ONCE = 1 << 22
 
 @dataclass
 class OnnxState:
-    """What every row looks at, and the keys and values [N, H, T, D] of what it has written, by name.
+    """The sources and contexts of every row, and the keys and values [N, H, T, D] of its tokens, by name.
 
     `seen` [N, T] says which columns of the cache are a row's own, `lengths` [N] how many that are, `parts` [N] how many
     parts it has opened.
@@ -54,26 +54,27 @@ class OnnxState:
         )
 
 
-class OnnxRuntime:
+class OnnxRuntime(RuntimeBase):
     """A network in the graphs of a model folder; `checksums` are those of its graphs by name."""
 
     def __init__(self, folder: Path, config: ModelConfig, checksums: Mapping[str, str], threads: int = 1) -> None:
-        self.config = config
-        whole = config.seq2seq_objective or config.architecture == "seq2seq"
-        self.capabilities = Capabilities(config.guided, scores_texts=whole, controls_template=config.guided)
+        super().__init__(config)
         self._graphs = Graphs(folder, checksums, threads)
         self._selector = Selector(config)
         table = position_table(config)
         self._constants = {} if table is None else {"positions": self._graphs.value(table)}
         self._caches = [f"{kind}{n}" for n in range(config.decoder_layers) for kind in ("keys", "values")]
 
+    @property
+    def seconds(self) -> float:
+        """How long its graphs have run."""
+        return self._graphs.seconds
+
     # -- sources and contexts
 
     def encode(self, sources: Sequence[Ids]) -> list[EncodedSource]:
         """Each source, given without its end, encoded once."""
-        rows = [np.array([*source, self.config.end], np.int64) for source in sources]
-        for row in rows:
-            check_lengths(self.config, source=len(row))
+        rows = [np.array(row, np.int64) for row in self._with_end(sources)]
         if self.config.architecture == "concat":  # which reads each source with its context, when that is known
             return [EncodedSource(row, {}) for row in rows]
         return self._encode(rows)
@@ -115,7 +116,7 @@ class OnnxRuntime:
     def _encode_together(
         self, sources: Sequence[EncodedSource], contexts: Sequence[AnnotatedContext]
     ) -> list[EncodedSource]:
-        """What a concat network reads: each source, a separator, its context."""
+        """Encode for a concat network: each source, a separator, its context."""
         rows = []
         for source, context in zip(sources, contexts, strict=True):
             rows.append(np.array([*source.ids, self.config.sep, *context.with_marks(self.config).ids], np.int64))
@@ -130,7 +131,7 @@ class OnnxRuntime:
         for context in marked:
             check_lengths(self.config, context=len(context.ids))
         columns = {"ids": pad_ids([context.ids for context in marked], self.config.pad)}
-        if self.config.slots:
+        if self.config.label_index:
             columns["label_index"] = pad_ids([context.label_index for context in marked])
         if self.config.history:
             columns["parent"] = pad_ids([context.parent for context in marked])
@@ -199,8 +200,8 @@ class OnnxRuntime:
             "places": np.minimum(places, config.max_positions - 1),
             "self_mask": _self_mask(state.seen, size),
         }
-        if config.slots:
-            inputs["slots"] = np.minimum(parts, config.max_slots - 1)
+        if config.label_index:
+            inputs["slots"] = np.minimum(parts, config.max_open_labels - 1)
         values = {f"past_{name}": value for name, value in state.caches.items()}
         values |= self._shared_values("source", state.sources)
         if state.contexts is not None:
@@ -214,7 +215,7 @@ class OnnxRuntime:
         return outputs, valid
 
     def _shared_values(self, name: str, shared: SharedStack) -> dict[str, Value]:
-        """What the decoder reads of its sources or contexts; made once for each stack."""
+        """The decoder's inputs from sources or contexts, made once for each stack."""
         stack, make = shared.stack, self._graphs.value
         if not stack.values:
             stack.values.update({f"{name}_{cache}": make(stack.arrays[cache]) for cache in self._caches})
@@ -264,7 +265,7 @@ _NOTHING: ScoreArray = np.zeros(0, np.float32)
 
 
 def _self_mask(seen: BoolArray, size: int) -> ScoreArray:
-    """What each of L new tokens may see of the cache [N, T] and of the new tokens up to itself: [N, 1, L, T + L]."""
+    """The mask of L new tokens over the cache [N, T] and over the new tokens up to each: [N, 1, L, T + L]."""
     count, past = seen.shape
     mask = np.empty((count, 1, size, past + size), np.float32)
     mask[..., :past] = np.where(seen, np.float32(0), FORBIDDEN)[:, None, None]

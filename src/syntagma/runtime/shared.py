@@ -1,4 +1,4 @@
-"""What many rows read and none changes: keys and values of sources and contexts, each once."""
+"""Arrays that many rows read and none changes: keys and values of sources and contexts, each once."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def join_padded(arrays: Sequence[Array], size: int, axis: int, value: Any = 0, *
     """Rows of all arrays, each filled up with `value` to that size along a negative axis, on the right or the left."""
     shape = list(arrays[0].shape)
     shape[0], shape[axis] = sum(len(array) for array in arrays), size
-    joined = np.full(shape, value, arrays[0].dtype)
+    joined = np.full(shape, value, arrays[0].dtype) if value else np.zeros(shape, arrays[0].dtype)
     start = 0
     for array in arrays:
         used = slice(size - array.shape[axis], size) if left else slice(0, array.shape[axis])

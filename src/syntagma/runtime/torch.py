@@ -17,33 +17,28 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from syntagma.errors import ConfigError
 from syntagma.network.batch import Contexts, pad_rows, stack_contexts
 from syntagma.network.config import ModelConfig
 from syntagma.network.contexts import AnnotatedContext, check_lengths
 from syntagma.network.network import Encoded, Network, Scores
 from syntagma.network.state import DecoderState, Feed
-from syntagma.runtime.base import IMPOSSIBLE, Capabilities, Draw, IdArray, Ids, Mask, ScoreArray, Step, WordSet
+from syntagma.runtime.base import IMPOSSIBLE, Draw, IdArray, Ids, Mask, RuntimeBase, ScoreArray, Step, WordSet
+from syntagma.runtime.device import dtype_of
 
-PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 _ROOM = 1 << 22
 """Scores of a text's tokens that are made at a time."""
 
 
-class TorchRuntime:
-    """A `Network` on a device; in another precision than fp32 it is a copy, so that training may go on with its own."""
+class DeviceRuntime(RuntimeBase):
+    """A torch network on a device: that of its weights, where none is named.
 
-    def __init__(
-        self, network: Network, device: torch.device | str | None = None, precision: str | None = None
-    ) -> None:
-        self.device = torch.device(device) if device is not None else device_of(network)
-        self.network = prepared(network, self.device, precision or "fp32")
-        self.config: ModelConfig = network.config
-        self.capabilities = Capabilities(
-            guided=self.config.guided,
-            scores_texts=self.config.seq2seq_objective or self.config.architecture == "seq2seq",
-            controls_template=self.config.guided,
-        )
+    In another precision than fp32 the network is a copy, so that training may go on with its own.
+    """
+
+    def __init__(self, network: Any, device: torch.device | None = None, precision: str | None = None) -> None:
+        super().__init__(network.config)
+        self.device = device if device is not None else device_of(network)
+        self.network = prepared(network, self.device, precision)
         self._choice = Choice(self.config, self._send, self._fetch)
 
     # -- between host and device
@@ -52,7 +47,7 @@ class TorchRuntime:
         return torch.from_numpy(numbers).to(self.device, non_blocking=True)
 
     def _fetch(self, values: Tensor) -> npt.NDArray[np.float32]:
-        fetched: npt.NDArray[np.float32] = values.cpu().numpy()
+        fetched: npt.NDArray[np.float32] = values.float().cpu().numpy()
         return fetched
 
     def _send_all(self, arrays: Sequence[npt.NDArray[np.int64]]) -> list[Tensor]:
@@ -61,17 +56,19 @@ class TorchRuntime:
         ends = np.cumsum([0, *(array.size for array in arrays)]).tolist()
         return [sent[start:end].view(array.shape) for array, (start, end) in zip(arrays, pairwise(ends), strict=True)]
 
-    # -- the protocol
+
+class TorchRuntime(DeviceRuntime):
+    """A `Network` on a device."""
+
+    network: Network
 
     @torch.inference_mode()
     def encode(self, sources: Sequence[Ids]) -> list[Encoded]:
         """Each source, given without its end, encoded once."""
         if not sources:
             return []
-        config = self.config
-        rows = [[*source, config.end] for source in sources]
-        check_lengths(config, source=max(map(len, rows)))
-        encoded = self.network.encode(self._send(pad_rows(rows, config.pad).numpy()))
+        rows = self._with_end(sources)
+        encoded = self.network.encode(self._send(pad_rows(rows, self.config.pad).numpy()))
         return [encoded.row(number, len(row)) for number, row in enumerate(rows)]
 
     @torch.inference_mode()
@@ -160,8 +157,8 @@ class Choice:
         self._rows: WeakKeyDictionary[WordSet, Tensor] = WeakKeyDictionary()
 
     def plan(self, mask: Mask | None, draw: Draw | None) -> list[IdArray]:
-        """What the device must be told: controls [N, C], which of the word sets each row has [N], denied pairs, pairs
-        asked for, and the numbers [N] to draw with, bit for bit."""
+        """The inputs of a step for the device: controls [N, C], which of the word sets each row has [N], denied pairs,
+        pairs asked for, and the numbers [N] to draw with, bit for bit."""
         if mask is None:
             return []
         numbers = {id(one): number for number, one in enumerate(self._sets(mask))}
@@ -173,7 +170,7 @@ class Choice:
         return list({id(one): one for one in (words or self._every for words in mask.words)}.values())
 
     def _row(self, words: WordSet) -> Tensor:
-        """What a set of words adds to scores [V]: nothing where a word is in it, else minus infinity."""
+        """The mask [V] of a set of words: nothing where a word is in it, else minus infinity."""
         row = self._rows.get(words)
         if row is None:
             row = torch.full((self._outputs,), IMPOSSIBLE, device=self._controls.device)
@@ -269,28 +266,11 @@ def device_of(network: torch.nn.Module) -> torch.device:
     return next((weight.device for weight in network.parameters()), torch.device("cpu"))
 
 
-def find_device(name: str | None) -> torch.device:
-    """The device of that name, `auto` for the best that is there."""
-    if name in (None, "auto"):
-        if torch.cuda.is_available():
-            return torch.device("cuda")
-        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
-    try:
-        device = torch.device(str(name))
-    except RuntimeError:
-        raise ConfigError(f"{name!r} is no device", remedy="give auto, cpu, cuda, cuda:1 or mps") from None
-    there = {"cpu": 1, "cuda": torch.cuda.device_count(), "mps": int(torch.backends.mps.is_available())}
-    if (device.index or 0) >= there.get(device.type, 0):
-        raise ConfigError(f"the device {name!r} is not here", remedy="give another, or auto")
-    return device
-
-
-def prepared(network: Network, device: torch.device, precision: str) -> Network:
+def prepared(network: Any, device: torch.device, precision: str | None) -> Any:
     """A network ready for inference there; a copy where its weights change."""
-    if precision not in PRECISIONS:
-        raise ConfigError(f"{precision!r} is no precision", remedy=f"give one of {', '.join(PRECISIONS)}")
-    if precision != "fp32":
-        network = copy.deepcopy(network).to(PRECISIONS[precision])
+    dtype = dtype_of(precision)
+    if dtype != torch.float32:
+        network = copy.deepcopy(network).to(dtype)
     if device_of(network) != device:
         network = network.to(device)
     return network.eval()

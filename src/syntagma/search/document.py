@@ -43,16 +43,16 @@ class Document:
         """Once all searches are over: leave a required word to the segment where it costs least."""
         if not self.floating:
             return
-        found = [request for request in self.floating if any(map(request.holds_required, request.beam))]
+        found = [request for request in self.floating if any(map(request.required.held_by, request.beam))]
         if not found:
             return
         cheapest = min(found, key=_cost)
         for request in self.floating:
-            if request is not cheapest and request.free_beam:
-                request.beam = request.free_beam
+            if request is not cheapest and request.required.free_beam:
+                request.beam = request.required.free_beam
 
     def combine(self, outputs: Sequence[list[Output]]) -> list[Output]:
-        """What was found for the segments as hypotheses for the text, best first, as many as the beam has places."""
+        """Combine hypotheses of segments into hypotheses for the text, best first, as many as the beam has places."""
         if len(outputs) < 2:
             return outputs[0] if outputs else []
         if self.sample:
@@ -71,11 +71,11 @@ def _cost(request: SearchRequest) -> float:
     def best(beam: Sequence[Hypothesis]) -> float:
         return max((one.log_probability / max(1, len(one.ids)) for one in beam), default=float("-inf"))
 
-    return best(request.free_beam or request.beam) - best(list(filter(request.holds_required, request.beam)))
+    return best(request.required.free_beam or request.beam) - best(list(filter(request.required.held_by, request.beam)))
 
 
 def segments(text: str) -> list[str]:
-    """What of a text is searched at a time, each with the white space before it: its sentences.
+    """Cut a text into what is searched at a time, its sentences, each with the white space before it.
 
     >>> segments("Hello! How are you doing? Nobody answered.")
     ['Hello!', ' How are you doing?', ' Nobody answered.']

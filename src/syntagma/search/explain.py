@@ -14,13 +14,16 @@ from math import exp
 from typing import Any
 
 from syntagma.errors import ConfigError
-from syntagma.levels import show
-from syntagma.search.generator import Generator, Steering
+from syntagma.levels import TOP, show
+from syntagma.search.competition import OUTSCORED
+from syntagma.search.generator import Generator
 from syntagma.search.growth import BeamEntry, PartEntry, parts_of
 from syntagma.search.hypothesis import Hypothesis
 from syntagma.search.options import SearchOptions
-from syntagma.search.request import OUTSCORED, SearchRequest
+from syntagma.search.request import SearchRequest
 from syntagma.search.result import Output
+from syntagma.search.steering import Steering
+from syntagma.tree import Tree
 from syntagma.tree import svg as tree_svg
 from syntagma.tree.draw import display_width
 
@@ -62,7 +65,8 @@ class Explanation:
     def to_html(self) -> str:
         """A self-contained page."""
         best = self.outputs[0]
-        tree = tree_svg(best.tree, best.text) if best.tree is not None else ""
+        # The root has one name on the page: that of its first context.
+        tree = "" if best.tree is None else tree_svg(Tree(TOP.name, best.tree.children), best.text)
         others = "".join(f"<li>{escape(o.text)} <small>{_figures(o)}</small></li>" for o in self.outputs)
         return (
             '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
@@ -99,9 +103,10 @@ class Explanation:
         widths = [max((_width(node.context) for node in depth), default=1.0) for depth in self.depths]
         tall = max((len(depth) for depth in self.depths), default=1)
         lines, texts = [], []
-        left = 10.0
-        edge = left
-        places: list[tuple[float, float]] = [(left, 16.0)]
+        start = show(self.outputs[0].trace[0].context)
+        edge = 10.0 + _width(start)
+        texts.append(f'<text x="10" y="20" font-weight="700">{escape(start)}</text>')
+        places: list[tuple[float, float]] = [(edge + 4, 16.0)]
         for depth, width in zip(self.depths, widths, strict=True):
             left = edge + 60
             kept: list[tuple[float, float]] = []
@@ -145,7 +150,7 @@ def _width(context: str) -> float:
 
 
 def _figures(output: Output) -> str:
-    """What decided an output's place, and its score."""
+    """The figures that decided an output's place."""
     ranked = f"reranker {output.rank_score:.3f}, " if output.rank_score is not None else ""
     return f"{ranked}search score {output.score:.3f}"
 
@@ -197,7 +202,7 @@ def explained(
 def _depths(
     generator: Generator, request: SearchRequest, first: list[Hypothesis]
 ) -> tuple[tuple[SearchNode, ...], ...]:
-    """What competed at each depth: the kept, and as many of the others as a page can show."""
+    """The contexts that competed at each depth: the kept, and as many of the others as a page can show."""
     way = set(request.beam[0].history())
     before = first
     depths = []

@@ -10,15 +10,13 @@ g(text, start="<NP> <VP> , right ?")
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
-from itertools import islice
+from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from syntagma.errors import ConfigError, SyntagmaError
-from syntagma.levels import TOP, Label, Tokens, is_label, read_tokens
+from syntagma.levels import TOP, Tokens
 from syntagma.network.config import ModelConfig
 from syntagma.network.contexts import AnnotatedContext
 from syntagma.runtime.base import Runtime
@@ -37,33 +35,34 @@ from syntagma.search.document import FEW_WORDS, Document, segments
 from syntagma.search.growth import Growth
 from syntagma.search.hypothesis import Hypothesis
 from syntagma.search.options import SearchOptions
+from syntagma.search.outcome import check_found, parsed_first
 from syntagma.search.request import SearchRequest
 from syntagma.search.rerank import check_rerank
 from syntagma.search.result import Output, read_out, read_out_plain, said_back
 from syntagma.search.scheduler import Scheduler
-from syntagma.search.steered import Control, SteeredText, Text
+from syntagma.search.steered import Control, Text
+from syntagma.search.steering import Steerer, Steering
 from syntagma.stopwatch import Stopwatch
 from syntagma.template import Template, TemplateError
 from syntagma.text.lexicon import Lexicon
-from syntagma.text.spacing import respace
 from syntagma.text.subwords import Subwords
 from syntagma.text.vocabulary import Vocabulary
-from syntagma.text.words import Word, split
 
-BATCH = 128
-"""Texts searched at once.  With 128 a small model took a sixth less time than with 64 (beam 5, one core)."""
-EXEMPLARS = 32
-"""Texts whose exemplars are parsed together."""
+AUTO = 0
+"""As many texts at once as suit the model."""
 
 
-@dataclass(frozen=True)
-class Steering:
-    """What a user asks of the structure: a template to favour or guarantee, a context to grow from, and words."""
+def batch_for(config: ModelConfig) -> int:
+    """How many texts to search at once: fewer for a larger model, whose rows take more memory.
 
-    template: Template | None = None
-    control: Control = "soft"
-    start: Tokens = (TOP,)
-    lexical: LexicalConstraint = field(default_factory=LexicalConstraint)
+    At beam 5 on one core a small model took a sixth less time with 128 than with 64; one of 512 by 4 layers gained
+    nothing beyond 32.
+
+    >>> from syntagma.network.config import preset
+    >>> [batch_for(preset(name, 8000)) for name in ("tiny", "small", "base", "big")]
+    [128, 97, 48, 24]
+    """
+    return max(16, min(128, 75_000 // (config.decoder_layers * config.width)))
 
 
 class Generator:
@@ -89,7 +88,7 @@ class Generator:
 
     @staticmethod
     def from_pretrained(
-        name: str | Path, *, device: str | None = None, precision: str | None = None, threads: int | None = None
+        name: str | Path, *, device: str = "auto", precision: str | None = None, threads: int | None = None
     ) -> Generator:
         """The model of that name: a bundled one, a folder, or a hub id.
 
@@ -97,7 +96,7 @@ class Generator:
         """
         from syntagma.runtime.folder import load_model
 
-        loaded = load_model(name, device or "auto", precision, threads)
+        loaded = load_model(name, device, precision, threads)
         defaults = SearchOptions.from_dict(loaded.about.get("search", {}))
         return Generator(loaded.runtime, loaded.vocabulary, defaults, loaded.words)
 
@@ -136,55 +135,15 @@ class Generator:
         must_not: Sequence[str] = (),
     ) -> Steering:
         """What the user asks for, checked against the model's labels."""
-        labels = self.vocabulary.labels
-        if template is not None and exemplar is not None:
-            raise ConfigError("a template and an exemplar are both given", remedy="give one of them")
-        if (template is not None or exemplar is not None) and start is not None:
-            raise ConfigError("a template and a start context are both given", remedy="give one of them")
-        if not self.runtime.capabilities.controls_template and (template or exemplar or start):
-            raise ConfigError(
-                "this model writes its target in one go and cannot be steered", remedy="use a guided model"
-            )
-        if exemplar is not None:
-            (template,) = self._exemplar_shapes([(exemplar, exemplar_depth)])
-        elif isinstance(template, str):
-            template = Template.parse(template, labels)
-        context = (TOP,) if start is None else self.read_context(start)
-        return Steering(template, control, context, LexicalConstraint.of(self.vocabulary, must, must_not))
-
-    def steer(self, texts: Sequence[Text]) -> list[Steering | SyntagmaError]:
-        """What each text asks for, or what was wrong with it; their exemplars are parsed together."""
-        asked = [text.steering() if isinstance(text, SteeredText) else {} for text in texts]
-        usable = [one for one in asked if "exemplar" in one and not one.keys() & {"template", "start"}]
-        with suppress(SyntagmaError):  # a bad one fails alone, below
-            shapes = self._exemplar_shapes([(one["exemplar"], one.get("exemplar_depth")) for one in usable])
-            for one, shape in zip(usable, shapes, strict=True):
-                del one["exemplar"]
-                one["template"] = shape
-        found: list[Steering | SyntagmaError] = []
-        for text, one in zip(texts, asked, strict=True):
-            try:
-                found.append(text if isinstance(text, SyntagmaError) else self.steering(**one))
-            except SyntagmaError as error:
-                found.append(error)
-        return found
-
-    def _exemplar_shapes(self, exemplars: Sequence[tuple[str, int | None]]) -> list[Template]:
-        """The shapes of sentences, each as deep as it counts."""
-        trees = _parser().parse([split(text).texts() for text, _ in exemplars]) if exemplars else []
-        labels = self.vocabulary.labels
-        return [Template.from_tree(tree, depth, labels) for tree, (_, depth) in zip(trees, exemplars, strict=True)]
+        return self._steerer.steering(template, exemplar, exemplar_depth, control, start, must, must_not)
 
     def read_context(self, text: str) -> Tokens:
         """A context as a user writes it, `<NP> <VP> , right ?`: its words spaced as a writer would."""
-        tokens = read_tokens(text, self.vocabulary.labels)
-        if not tokens:
-            raise ConfigError("the start context is empty", remedy="write one such as '<NP> <VP> .'")
-        spaced = iter(respace([token.name if isinstance(token, Label) else str(token) for token in tokens]))
-        written = [token if is_label(token) else word for token, word in zip(tokens, spaced, strict=True)]
-        if isinstance(written[0], Word):  # a text begins as if a space stood before it
-            written[0] = Word(written[0].text)
-        return tuple(written)
+        return self._steerer.read_context(text)
+
+    @cached_property
+    def _steerer(self) -> Steerer:
+        return Steerer(self.vocabulary, self.runtime.capabilities)
 
     # -- searching
 
@@ -198,7 +157,7 @@ class Generator:
         *,
         steering: Steering | None = None,
         options: SearchOptions | None = None,
-        batch: int = BATCH,
+        batch: int = AUTO,
         nbest: int = 1,
         watch: Stopwatch | None = None,
     ) -> Iterator[list[Output] | SyntagmaError]:
@@ -214,7 +173,7 @@ class Generator:
         ready: dict[int, list[Output] | SyntagmaError] = {}
 
         def requests() -> Iterator[SearchRequest]:
-            for number, (text, asked) in enumerate(self._each_steered(texts, steering or Steering())):
+            for number, (text, asked) in enumerate(self._steerer.each(texts, steering or Steering())):
                 try:
                     if isinstance(asked, SyntagmaError):
                         raise asked
@@ -238,27 +197,9 @@ class Generator:
             yield ready.pop(following)
             following += 1
 
-    def _each_steered(self, texts: Iterable[Text], general: Steering) -> Iterator[tuple[str, Steering | SyntagmaError]]:
-        """Each text with its own steering, or the general one, or what was wrong.
-
-        No text is waited for while one is at hand, but where there are exemplars.
-        """
-        rest = iter(texts)
-        for text in rest:
-            if isinstance(text, str):
-                yield text, general
-                continue
-            exemplar = isinstance(text, SteeredText) and text.exemplar is not None
-            chunk = [text, *islice(rest, EXEMPLARS - 1)] if exemplar else [text]
-            for one, steering in zip(chunk, self.steer(chunk), strict=True):
-                yield (
-                    (one.source if isinstance(one, SteeredText) else str(one)),
-                    (general if isinstance(one, str) else steering),
-                )
-
-    def scheduler(self, batch: int = BATCH, watch: Stopwatch | None = None, fair: bool = False) -> Scheduler:
+    def scheduler(self, batch: int = AUTO, watch: Stopwatch | None = None, fair: bool = False) -> Scheduler:
         """A scheduler for requests of this generator; `fair` where they are of several users."""
-        return Scheduler(self.runtime, self.grammar, batch, watch, fair)
+        return Scheduler(self.runtime, self.grammar, batch or batch_for(self.config), watch, fair)
 
     def document(self, number: int, text: str, steering: Steering, options: SearchOptions, nbest: int = 1) -> Document:
         """The searches for one text, not begun: none where it has no words, one for each sentence with `split`."""
@@ -329,7 +270,7 @@ class Generator:
     def _constraints(
         self, text: str, source: tuple[int, ...], steering: Steering, options: SearchOptions
     ) -> Iterator[Constraint]:
-        """What one request asks of its infills; pins come first, as what the user has written stands."""
+        """The constraints of one request; pins come first, as what the user has written stands."""
         config, vocabulary = self.config, self.vocabulary
         if config.guided:
             yield PinConstraint(config)
@@ -376,7 +317,7 @@ class Generator:
     # -- what was found
 
     def document_outputs(self, document: Document, steering: Steering) -> list[Output] | SyntagmaError:
-        """What the searches for a text amount to, once all are over."""
+        """The outputs for a text, once the searches for its segments are over."""
         document.settle()
         found: list[list[Output]] = []
         for place, request in enumerate(document.requests):
@@ -387,11 +328,11 @@ class Generator:
         return document.combine(found)
 
     def outputs(self, request: SearchRequest, steering: Steering) -> list[Output] | SyntagmaError:
-        """What a search that is over amounts to, best first, or why it found nothing."""
+        """The outputs of a search that is over, best first, or why it found nothing."""
         if request.said_back:
             return [said_back(self.vocabulary.decode(request.source_as_target), request.note)]
         try:
-            self.check_found(request)
+            check_found(request)
         except SyntagmaError as error:
             return error
         beam = request.beam if request.options.sample else self.distinct(request.beam)
@@ -404,7 +345,7 @@ class Generator:
             for hypothesis in beam
         ]
         if steering.control == "hard" and steering.template is not None and request.options.check_template:
-            return _parsed_first(outputs, steering.template)
+            return parsed_first(outputs, steering.template)
         return outputs
 
     def distinct(self, finished: Sequence[Hypothesis]) -> list[Hypothesis]:
@@ -420,54 +361,8 @@ class Generator:
             return read_out(hypothesis, first, self.vocabulary)
         return read_out_plain(hypothesis, self.vocabulary, self.config.architecture == "linearised")
 
-    @staticmethod
-    def check_found(request: SearchRequest) -> None:
-        """Raise where nothing is in the beam."""
-        if request.error is not None:
-            raise request.error
-        if request.beam:
-            return
-        if request.outgrown:
-            raise SyntagmaError("the text outgrew the model's positions", remedy="lower max_depth or max_tokens")
-        if request.lexical.any:
-            raise ConfigError(
-                "no output meets the constraints on words and labels", remedy="ask for fewer words, or widen the beam"
-            )
-        if any(isinstance(one, TemplateConstraint) for one in request.fixed_constraints):
-            raise TemplateError(
-                "no output of this model has the template's shape", remedy="loosen it with '...' or '*'"
-            )
-        if any(isinstance(one, CopyConstraint) and one.strict for one in request.fixed_constraints):
-            raise ConfigError(
-                "every output that was found repeats the source",
-                remedy="allow copies (forbid_copy=false), or widen the beam",
-            )
-        raise ConfigError(
-            "the constraints leave the model nothing to write", remedy="lift one: known_words_only, max_unary_repeats"
-        )
-
-
-def _parsed_first(outputs: Sequence[Output], template: Template) -> list[Output]:
-    """Outputs whose texts a parser too gives the template's shape, then the others, in their order.
-
-    The tree that a text grew from has that shape in any case; a parser may read the words otherwise.
-    """
-    if len(outputs) < 2:
-        return list(outputs)
-    trees = _parser().parse([split(output.text).texts() for output in outputs])
-    agrees = {id(output): template.matches_tree(tree) for output, tree in zip(outputs, trees, strict=True)}
-    return sorted(outputs, key=lambda output: not agrees[id(output)])
-
 
 def _home(word: str, cut: Sequence[str]) -> int | None:
     """The first segment whose source has a required word."""
     wanted = LexicalConstraint(texts=[word])
     return next((place for place, piece in enumerate(cut) if wanted.met_by(piece)), None)
-
-
-@cache
-def _parser() -> Any:
-    """The parser of exemplars, loaded once."""
-    from syntagma.parse import load_parser
-
-    return load_parser("neural")

@@ -24,17 +24,19 @@ from syntagma.network.contexts import AnnotatedContext
 from syntagma.search.constraints.lexical import LexicalConstraint
 from syntagma.search.hypothesis import Hypothesis
 from syntagma.search.options import SearchOptions
+from syntagma.search.outcome import check_found
 from syntagma.search.request import SearchRequest
 from syntagma.search.result import Output, TraceLevel, read_out, read_trace
 
 if TYPE_CHECKING:
-    from syntagma.search.generator import Generator, Steering
+    from syntagma.search.generator import Generator
+    from syntagma.search.steering import Steering
     from syntagma.text.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True)
 class PartEntry:
-    """What one open label became, and the log-probability of that part of the infill."""
+    """The part of an infill that filled one open label, with its log-probability."""
 
     label: str
     became: str
@@ -60,7 +62,7 @@ class BeamEntry:
 
     @staticmethod
     def of(hypothesis: Hypothesis, vocabulary: Vocabulary, grown: bool = True) -> BeamEntry:
-        """What a hypothesis is; with `grown`, also what its last infill did."""
+        """Make an entry of a hypothesis; with `grown`, with the parts of its last infill."""
         first = tuple(vocabulary.decode_tokens(hypothesis.history()[0].context.ids))
         trace, _, tokens = read_trace(hypothesis, first, vocabulary)
         level = trace[-1] if grown and hypothesis.infill else None
@@ -79,7 +81,7 @@ class BeamEntry:
 
 
 def parts_of(level: TraceLevel) -> tuple[PartEntry, ...]:
-    """What a level made of each open label, where the search has kept what each part scores."""
+    """The parts of a level's infill, where the search has kept what each scores."""
     parts = split_infill(level.infill)
     assert not isinstance(parts, MalformedInfill)
     labels = [show((token,)) for token in level.context if is_label(token)]
@@ -101,7 +103,7 @@ def _fresh(level: TraceLevel) -> tuple[bool, ...]:
 
 @dataclass(frozen=True)
 class _Moment:
-    """What undo returns to."""
+    """A state that undo returns to."""
 
     beam: tuple[Hypothesis, ...]
     lost: tuple[Hypothesis, ...]
@@ -196,7 +198,7 @@ class Growth:
         request = self.generator.request(0, self.text, self.steering, self.options)
         go_on(request, self._now.beam, self._now.lexical, levels)
         (done,) = self.generator.scheduler().run([request])
-        self.generator.check_found(done)
+        check_found(done)
         self._move(_Moment(tuple(done.beam), tuple(done.dropped), done.lexical))
 
     def _at(self, index: int) -> Hypothesis:

@@ -1,78 +1,28 @@
-"""Algorithm 2: the beam search over one context's infills, without a network.
+"""Algorithm 2 of the paper: the beam search over one context's infills, without a network.
 
-An `InfillTask` is a context whose infill is to be found, an `InfillBeam` its search: at each step it is given the ways
-in which its partial infills may go on, and chooses.
+    B_0 = {(0, <bos>)}
+    at each step t, for each (score, infill) of B_{t-1}:
+        where it ends in <eos>, it competes as it is;
+        else each token that may follow competes, with the score of the infill so far and that token
+    B_t = the best k
+
+An `InfillBeam` asks for nothing itself: `allowed` says what may follow each partial infill, the scheduler finds the
+likeliest of that for all beams at once, and `choose` makes the next beam of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
 
-from syntagma.search.constraints.base import Allowed, Constraint
-from syntagma.search.constraints.grammar import END, AnyState, InfillGrammar
+from syntagma.runtime.base import IMPOSSIBLE
+from syntagma.search.constraints.base import Allowed
+from syntagma.search.constraints.grammar import END, InfillGrammar
 from syntagma.search.constraints.lexical import LexicalConstraint, bank
-from syntagma.search.hypothesis import Hypothesis, IdTuple, Infill
-
-if TYPE_CHECKING:
-    from syntagma.search.request import SearchRequest
-
+from syntagma.search.hypothesis import IdTuple, Infill
+from syntagma.search.task import Continuation, InfillTask, PartialInfill
 
 _LEXICAL_MARGIN = 2
 """With required words the likeliest infills are not those that are looked for, so pruning is so much more careful."""
-
-
-class InfillTask:
-    """One context whose infill is to be found."""
-
-    def __init__(
-        self, request: SearchRequest, hypothesis: Hypothesis, parts: int = 0, labels: bool = False, tokens: int = 0
-    ) -> None:
-        self.request, self.hypothesis = request, hypothesis
-        self.parts, self.labels = parts, labels
-        self.tokens = tokens
-        """The most tokens of its infill."""
-        begun = [(constraint, constraint.begin(self)) for constraint in request.constraints]
-        self.constraints: tuple[Constraint, ...] = tuple(one for one, state in begun if state is not None)
-        self.first_states: tuple[Any, ...] = tuple(state for _, state in begun if state is not None)
-        self.ends = any(type(one).may_end is not Constraint.may_end for one in self.constraints)
-        """Whether a constraint may forbid its end."""
-        self.reserve = 2 + sum(constraint.reserve for constraint in self.constraints)
-        """Tokens that its infill may have beyond its most, so that constraints can be met."""
-        self.grown: list[Hypothesis] | None = None
-        """The contexts that its infills grow, once it is done."""
-        self.promised: dict[IdTuple, Hypothesis] = {}
-        """The contexts of infills that nothing can displace any more, while it is under way."""
-
-    def is_hopeless(self, score: float, words: int) -> bool:
-        """Whether the next context, which holds so many required words, cannot enter the beam if its infill scores at
-        most `score`."""
-        request = self.request
-        best = request.accumulate(self.hypothesis, score) + request.most_reward
-        if best >= request.threshold(words):
-            return False
-        joint = self.hypothesis.log_probability + score
-        return not request.by_joint or joint < request.threshold(words, joint=True)
-
-
-class PartialInfill(NamedTuple):
-    """Tokens, the sum of their log-probabilities, where they stand in the grammar, what each constraint knows of them,
-    the sum before each `<c>`, and which row of the runtime's state they go on from."""
-
-    tokens: IdTuple
-    score: float
-    state: AnyState
-    states: tuple[Any, ...]
-    part_starts: tuple[float, ...]
-    row: int
-
-
-class Continuation(NamedTuple):
-    """One way to go on: the cost (minus the score) of a partial infill, by its number, with `token` after it."""
-
-    cost: float
-    partial: int
-    token: int
 
 
 class InfillBeam:
@@ -88,7 +38,7 @@ class InfillBeam:
         self._promised: set[IdTuple] = set()
 
     def allowed(self, partial: PartialInfill) -> Allowed:
-        """What may follow a partial infill."""
+        """The tokens that may follow a partial infill."""
         allowed = Allowed(partial.state.kinds, self.grammar.words, partial.state)
         for constraint, state in zip(self.task.constraints, partial.states, strict=True):
             constraint.mask(state, allowed)
@@ -102,23 +52,26 @@ class InfillBeam:
             allowed.kinds = 0
         return allowed
 
-    def choose(self, continuations: Sequence[Continuation], first_row: int = 0) -> None:
+    def choose(self, continuations: Sequence[tuple[float, int, int]], first_row: int = 0) -> None:
         """Go on with the best continuations; `first_row` is where the partial infills begin in the runtime's state."""
         end = self.grammar.config.end
-        ranked = sorted(continuations)
+        best = sorted(continuations)
+        if self._lexical is None and not self.options.sample:
+            del best[2 * self.options.beam :]  # so many that end, and as many that go on
+        ranked = list(map(Continuation._make, best))
         if self.options.sample:
             live = self._follow_samples(ranked, end)
         elif self.options.score == "sum":
             live = self._compete(ranked, end)
         else:
             live = self._retire(ranked, end)
-        request = self.task.request
+        bounds = self.task.request.bounds
         if live and self.options.prune and not (self.options.sample or self.options.diversity_penalty):
             # A reward can make up for an infill that is worse by so much.
-            live = self._prune(live, self.options.prune + request.most_reward / (1 - self.options.alpha))
-        if live and request.bounded:
+            live = self._prune(live, self.options.prune + bounds.most_reward / (1 - self.options.alpha))
+        if live and bounds.hold:
             self._promise(-live[0].cost)
-            live = [one for one in live if not self.task.is_hopeless(-one.cost, self._words(one))]
+            live = [one for one in live if not bounds.is_hopeless(self.task, -one.cost, self._words(one))]
         self.partials = [self._extend(one, first_row) for one in live]
 
     # -- Algorithm 2, and what differs where scores are means or infills are drawn
@@ -195,7 +148,7 @@ class InfillBeam:
         fresh = [infill for infill in self.finished if infill.score >= best and infill.tokens not in self._promised]
         if fresh:
             self._promised.update(infill.tokens for infill in fresh)
-            self.task.request.promise(self.task, fresh)
+            self.task.request.bounds.promise(self.task, fresh)
 
     # -- one partial infill
 
@@ -220,3 +173,15 @@ class InfillBeam:
         starts = before.part_starts
         shares = tuple(end - start for start, end in zip(starts, (*starts[1:], total), strict=False))
         return Infill(before.tokens, total, score, shares)
+
+
+def continuations(
+    partials: Sequence[PartialInfill], tokens: list[list[int]], scores: list[list[float]], first: int
+) -> list[tuple[float, int, int]]:
+    """All ways on from partial infills whose rows begin at `first`: the values of `Continuation`s."""
+    return [
+        (-(partial.score + score), number, token)
+        for number, partial in enumerate(partials)
+        for token, score in zip(tokens[first + number], scores[first + number], strict=True)
+        if score != IMPOSSIBLE
+    ]

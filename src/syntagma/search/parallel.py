@@ -10,7 +10,8 @@ from typing import Any
 
 from syntagma.errors import SyntagmaError
 from syntagma.executors import run, session
-from syntagma.search.generator import BATCH, Generator
+from syntagma.runtime.device import on_gpu
+from syntagma.search.generator import AUTO, Generator
 from syntagma.search.result import Output
 from syntagma.search.steered import Text
 
@@ -22,16 +23,16 @@ Found = list[Output] | SyntagmaError
 
 @dataclass
 class SearchWork:
-    """What a worker does with a chunk of texts; it loads the model once, when it first needs it."""
+    """The search for a chunk of texts in a worker, which loads the model once, when it first needs it."""
 
     model: str
     options: dict[str, Any] = field(default_factory=dict)
     """Of `SearchOptions`."""
     steering: dict[str, Any] = field(default_factory=dict)
     """The arguments of `Generator.steering`."""
-    batch: int = BATCH
+    batch: int = AUTO
     nbest: int = 1
-    device: str | None = None
+    device: str = "auto"
     precision: str | None = None
 
     def __call__(self, texts: list[Text]) -> list[Found]:
@@ -54,15 +55,15 @@ class SearchWork:
         return {name: value for name, value in self.__dict__.items() if name != "_loaded"}
 
 
-def processes_for(texts: int) -> int:
-    """As many processes as pay off for so many texts: one a core, where each has several chunks to do."""
-    return max(1, min(os.cpu_count() or 1, texts // (2 * CHUNK)))
+def processes_for(texts: int, device: str = "auto") -> int:
+    """As many processes as pay off for so many texts: one a core, where each has several chunks to do; one on a GPU."""
+    return 1 if on_gpu(device) else max(1, min(os.cpu_count() or 1, texts // (2 * CHUNK)))
 
 
-def parallel(work: SearchWork, texts: Iterable[Text], engine: str = "local", workers: int = 1) -> Iterator[Found]:
+def parallel(work: SearchWork, texts: Iterable[Text], executor: str = "local", workers: int = 1) -> Iterator[Found]:
     """The results for all texts, in order; with `ray` the texts are held in memory, a chunk a job."""
     waiting = iter(texts)
     chunks = iter(lambda: list(islice(waiting, CHUNK)), [])
-    with session(engine, workers):
-        for found in run(engine, work, chunks, workers):
+    with session(executor, workers):
+        for found in run(executor, work, chunks, workers):
             yield from found

@@ -1,11 +1,16 @@
-"""Algorithm 1: the structural beam search over one source, without a network.
+"""Algorithm 1 of the paper: the structural beam search over one source, without a network.
 
-A `SearchRequest` keeps the beam of its current depth.  It hands out `InfillTask`s, one for each context with open
-labels; when every task has its infills, the next beam is made of their expansions and of the hypotheses that were
-finished before.
+    B_0 = {(0, <T>)}
+    at each depth d, for each (score, context) of B_{d-1}:
+        where nothing is open, it competes as it is;
+        else beam_search(context) finds infills, and each competes as
+            (alpha * score + (1 - alpha) * infill score, expand(context, infill))
+    B_d = the best k
 
-Where words are required (`must`) the search goes without them first: what it finds and what holds them competes in any
-case.  Only where that is not enough it goes again, with places in the beam for hypotheses that hold more of them.
+A `SearchRequest` keeps the beam of its current depth.  `next_tasks` hands out the contexts with open labels, whose
+infills `infill_beam` finds; `complete` takes these; when every task has its own, `advance` makes the next beam.  What
+differs from the paper stands apart: constraints and who stays in `competition`, exact bounds in `bounds`, required
+words in `required`.
 """
 
 from __future__ import annotations
@@ -17,21 +22,17 @@ from typing import Any
 from syntagma.errors import SyntagmaError
 from syntagma.network.config import ModelConfig
 from syntagma.network.contexts import AnnotatedContext
+from syntagma.search.bounds import Bounds
+from syntagma.search.competition import Competition, distinct
 from syntagma.search.constraints.base import Constraint
 from syntagma.search.constraints.copy import CopyConstraint
 from syntagma.search.constraints.lexical import LexicalConstraint
 from syntagma.search.constraints.template import Matcher
 from syntagma.search.hypothesis import Hypothesis, IdTuple, Infill
-from syntagma.search.infill_beam import InfillTask
 from syntagma.search.options import SearchOptions
-from syntagma.search.selection import best_of_each, by_structure, diverse, places_by_degree
-
-_SPARE_TOKENS = 4
-"""Tokens that an infill with required words may have beside those words and what one without them had."""
-
-
-OUTSCORED, SAME = "outscored", "the same as a better one"
-"""Why a hypothesis that no constraint refuses is dropped."""
+from syntagma.search.required import RequiredWords
+from syntagma.search.selection import best_of_each
+from syntagma.search.task import InfillTask
 
 SAID_BACK = "this is the source again: nothing else that was found is as good"
 
@@ -85,40 +86,27 @@ class SearchRequest:
         self.dropped: list[Hypothesis] = []
         self.reasons: dict[Hypothesis, str] = {}
         """Why each of those that were dropped was."""
-        self.free_beam: list[Hypothesis] = []
-        """What was found without required words, where there are some."""
         self.floating = False
-        """Whether another sentence of the text may hold the required words instead, so that `free_beam` is reranked."""
+        """Whether another sentence of the text may hold the required words instead."""
         self.rank_scores: dict[Hypothesis, float] = {}
         """What decided the order of finished texts, where they are reranked."""
         self.tasks: list[InfillTask] = []
-        self.row_steps = 0
+        self.row_steps = self._steps_before = 0
         self.error: SyntagmaError | None = None
         """Why the search was given up."""
         self.outgrown = False
         """Whether a context was left behind because it has more tokens than the model has positions."""
         self.encoded: Any = None
         """The runtime's handle of the source, while the request is running."""
-        self._labels = frozenset(config.labels)
-        self._held: list[InfillTask] = []
-        self._thresholds: dict[tuple[int, bool], float] = {}
-        self._first_pass = lexical is not None and bool(lexical.required)
-        self.lexical = lexical or LexicalConstraint()
-        self._last_copy: Hypothesis | None = None
-        self._qualified: dict[IdTuple, Hypothesis] = {}  # finished, with all required words
         self.said_back = False
         """Whether the source is said back although the search has not found it."""
         self.note = ""
         """What the user should know of the outputs."""
-
-    def continue_from(self, beam: Sequence[Hypothesis], lexical: LexicalConstraint) -> None:
-        """Go on from a beam of before, in one pass, under those constraints on words and labels."""
-        self.beam, self._first_pass = list(beam), False
-        self.lexical = lexical
-
-    def restart_depth(self) -> None:
-        """Forget what is under way at this depth, so that another scheduler can begin it anew."""
-        self.tasks, self._held, self.encoded, self._thresholds = [], [], None, {}
+        self._labels = frozenset(config.labels)
+        self._last_copy: Hypothesis | None = None
+        self.bounds = Bounds(self)
+        self.required = RequiredWords(self, lexical or LexicalConstraint())
+        self._set_rules()
 
     def _first_beam(self) -> list[Hypothesis]:
         copies = self.options.beam if self.options.sample else 1
@@ -133,64 +121,25 @@ class SearchRequest:
         out much of the others' work.
         """
         if self.tasks:
-            held = self._held_tasks(abreast)
-            if held:
+            if held := self.bounds.release(abreast):
                 return held
             self.advance()
         if self.levels == 0:
             return []
-        self.tasks = [self._task(hypothesis) for hypothesis in self.beam if self._is_open(hypothesis)]
-        if not self.tasks and self._first_pass and self.levels is None and self._again():
+        self._steps_before = self.row_steps
+        self.tasks = [self._task(hypothesis) for hypothesis in self.beam if self.is_open(hypothesis)]
+        if not self.tasks and self.required.first_pass and self.levels is None and self._begin_second_pass():
             return self.next_tasks(abreast)
-        self._held = self.tasks[abreast:] if self.bounded else []
-        return self.tasks[: len(self.tasks) - len(self._held)]
+        return self.bounds.hold_back(self.tasks, abreast)
 
     def complete(self, task: InfillTask, infills: Iterable[Infill]) -> bool:
         """Take a task's infills; whether no other task of this depth is under way."""
-        task.grown = list(self._grow(task, infills))
-        self._thresholds = {}
-        held = {id(other) for other in self._held}
-        return all(other.grown is not None or id(other) in held for other in self.tasks)
+        task.grown = list(self.grow(task, infills))
+        self.bounds.forget()
+        return not any(map(self.bounds.under_way, self.tasks))
 
-    def advance(self) -> None:
-        """Once every task is done: the beam of the next depth.  Equal contexts are merged, the better one stays."""
-        ranked = sorted(self._competitors(), key=lambda hypothesis: -hypothesis.score)
-        competitors = ranked
-        strict = [hypothesis for hypothesis in ranked if self._admits(hypothesis)]
-        ranked = [hypothesis for hypothesis in strict if self.keeps(hypothesis)] or self._least_bad(strict)
-        self._note_copy(strict)
-        if self._degrees and self.lexical.required:
-            done = (one for one in strict if not self._is_open(one) and self.qualifies(one))
-            self._qualified.update((one.ids, one) for one in done)
-        kept = ranked if self.options.sample else self._select(distinct(ranked))
-        chosen = set(kept)
-        self.dropped = [hypothesis for hypothesis in competitors if hypothesis not in chosen]
-        self.reasons = self._why(kept) if self.remember or self.on_level is not None else {}
-        self.beam = kept
-        if self.remember:
-            self.rounds.append((kept, self.dropped, self.reasons))
-        self.tasks, self._thresholds = [], {}
-        self.levels = None if self.levels is None else self.levels - 1
-        if self.on_level is not None:
-            self.on_level(self)
-
-    def _why(self, kept: Sequence[Hypothesis]) -> dict[Hypothesis, str]:
-        """For each dropped hypothesis the constraint that refused it, or that another was better."""
-        contexts = {hypothesis.ids for hypothesis in kept}
-        found: dict[Hypothesis, str] = {}
-        for hypothesis in self.dropped:
-            refused = (one.reason for one in self.constraints if not one.keep(hypothesis))
-            found[hypothesis] = next(refused, SAME if hypothesis.ids in contexts else OUTSCORED)
-        return found
-
-    def accumulate(self, hypothesis: Hypothesis, infill: float) -> float:
-        """The score of a context grown from `hypothesis` by an infill of that score."""
-        if not self.config.guided or (hypothesis.parent is None and self.options.first_level == "plain"):
-            return infill
-        return self.options.alpha * hypothesis.score + (1 - self.options.alpha) * infill
-
-    def _grow(self, task: InfillTask, infills: Iterable[Infill]) -> Iterator[Hypothesis]:
-        """The contexts that a task's infills grow."""
+    def grow(self, task: InfillTask, infills: Iterable[Infill]) -> Iterator[Hypothesis]:
+        """The contexts that infills make of a task's, with their scores."""
         before = task.hypothesis
         for infill in infills:
             context = self.expanded(before, infill.tokens)
@@ -212,6 +161,41 @@ class SearchRequest:
                 log_probability=before.log_probability + infill.log_probability,
             )
 
+    def accumulate(self, hypothesis: Hypothesis, infill: float) -> float:
+        """The score of a context grown from `hypothesis` by an infill of that score."""
+        if not self.config.guided or (hypothesis.parent is None and self.options.first_level == "plain"):
+            return infill
+        return self.options.alpha * hypothesis.score + (1 - self.options.alpha) * infill
+
+    def advance(self) -> None:
+        """Once every task is done: the beam of the next depth.  Equal contexts are merged, the better one stays."""
+        rules = self.competition
+        ranked = sorted(self.competitors(), key=lambda hypothesis: -hypothesis.score)
+        admitted = [hypothesis for hypothesis in ranked if rules.admits(hypothesis)]
+        fair = rules.least_bad(admitted)
+        self._remember_finished([hypothesis for hypothesis in admitted if not self.is_open(hypothesis)])
+        self.beam = fair if self.options.sample else rules.top(distinct(fair))
+        chosen = set(self.beam)
+        self.dropped = [hypothesis for hypothesis in ranked if hypothesis not in chosen]
+        told = self.remember or self.on_level is not None
+        self.reasons = rules.why(self.dropped, self.beam) if told else {}
+        if self.remember:
+            self.rounds.append((self.beam, self.dropped, self.reasons))
+        self.tasks = []
+        self.bounds.forget()
+        self.levels = None if self.levels is None else self.levels - 1
+        if self.on_level is not None:
+            self.on_level(self)
+
+    def competitors(self) -> Iterator[Hypothesis]:
+        """What was finished before this depth, and what its tasks have grown so far."""
+        waiting = {task.hypothesis for task in self.tasks}
+        yield from (hypothesis for hypothesis in self.beam if hypothesis not in waiting)
+        for task in self.tasks:
+            yield from task.grown or ()
+
+    # -- contexts
+
     def expanded(self, hypothesis: Hypothesis, infill: Sequence[int]) -> AnnotatedContext:
         """The context that an infill makes of a hypothesis's; a baseline's infill is its whole text."""
         if not self.config.guided:
@@ -219,6 +203,19 @@ class SearchRequest:
             return AnnotatedContext(list(infill), zeros, zeros, zeros)
         context = hypothesis.context.expand(infill, hypothesis.depth + 1, self.config)
         return context if self.canonical is None else AnnotatedContext.plain(self.canonical(context.ids), self.config)
+
+    def open_labels(self, hypothesis: Hypothesis) -> int:
+        """How many labels of a context are open."""
+        return sum(token in self._labels for token in hypothesis.context.ids)
+
+    def is_open(self, hypothesis: Hypothesis) -> bool:
+        """Whether a context is yet to be filled."""
+        return self.open_labels(hypothesis) > 0 if self.config.guided else hypothesis.parent is None
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing is open any more."""
+        return not any(self.is_open(hypothesis) for hypothesis in self.beam)
 
     def _task(self, hypothesis: Hypothesis) -> InfillTask:
         """A context to fill.  Its infill gets no more tokens than leave positions for the next context and its infill;
@@ -228,213 +225,65 @@ class SearchRequest:
         parts = self.open_labels(hypothesis)
         # An infill may grow past its tokens by what constraints still need, and by what the user has written.
         reserve = sum(map(len, hypothesis.pins.values())) + sum(one.reserve for one in self.constraints)
-        most = min(options.max_tokens, positions - 1 - reserve)
-        if not self._first_pass and self.free_beam:
-            most = min(most, self._longest_free())
+        most = min(options.max_tokens, positions - 1 - reserve, self.required.longest or positions)
         if not self.config.guided:
             return InfillTask(self, hypothesis, tokens=max(1, most))
         room = min(positions - positions_of(hypothesis.context.ids, self.config, self.source), (positions - 2) // 2)
         labels = hypothesis.depth < options.max_depth and room > 2 * parts
         return InfillTask(self, hypothesis, parts, labels, min(most, room) if labels else most)
 
-    # -- who may compete, and who stays
+    # -- the rules, and how a search ends
 
     @property
     def lexical(self) -> LexicalConstraint:
-        """What must and must not be written."""
-        return self._lexical
+        """The words that must and must not be written."""
+        return self.required.lexical
 
     @lexical.setter
     def lexical(self, lexical: LexicalConstraint) -> None:
-        self._lexical = lexical
-        now = lexical.without_required() if self._first_pass else lexical
+        self.required.lexical = lexical
+        self._set_rules()
+
+    def _set_rules(self) -> None:
+        now = self.required.now
         self.constraints: tuple[Constraint, ...] = (*self.fixed_constraints, *([now] if now.any else []))
         """All that infills are searched under now."""
-        self._strict = [constraint for constraint in self.constraints if constraint.strict]
-        self._soft = [constraint for constraint in self.constraints if not constraint.strict]
-        self._degrees = 0 if self._first_pass else len(lexical.required) or int(bool(lexical.required_labels))
-        self._places = places_by_degree(self._degrees, self.options.beam)
-        self._thresholds = {}
+        lexical = None if self.required.first_pass else self.lexical
+        self.competition = Competition(self.options, self.constraints, lexical, self._labels)
+        self.bounds.forget()
 
-    def keeps(self, hypothesis: Hypothesis) -> bool:
-        """Whether all constraints would keep a hypothesis."""
-        return all(constraint.keep(hypothesis) for constraint in self._soft)
+    def continue_from(self, beam: Sequence[Hypothesis], lexical: LexicalConstraint) -> None:
+        """Go on from a beam of before, in one pass, under those constraints on words and labels."""
+        self.beam, self.required.first_pass = list(beam), False
+        self.lexical = lexical
 
-    def _admits(self, hypothesis: Hypothesis) -> bool:
-        """Whether no constraint that is strict refuses a hypothesis."""
-        return all(constraint.keep(hypothesis) for constraint in self._strict)
+    def restart_depth(self) -> None:
+        """Forget what is under way at this depth, so that another scheduler can begin it anew."""
+        self.tasks, self.encoded, self.bounds = [], None, Bounds(self)
+        self.row_steps = self._steps_before
 
-    def _least_bad(self, ranked: list[Hypothesis]) -> list[Hypothesis]:
-        """Where constraints would keep none: those that are least bad; a copy of the source is better than the rest."""
-        faults = [self._badness(hypothesis) for hypothesis in ranked]
-        least = min(faults, default=0)
-        return [hypothesis for hypothesis, fault in zip(ranked, faults, strict=True) if fault == least]
-
-    def _badness(self, hypothesis: Hypothesis) -> int:
-        return sum(constraint.weight for constraint in self._soft if not constraint.keep(hypothesis))
-
-    def _select(self, ranked: list[Hypothesis]) -> list[Hypothesis]:
-        """The next beam: the best, or, with required words or a diversity penalty, the best under those."""
-        if self._degrees:
-            kept: list[Hypothesis] = []
-            for degree, places in enumerate(self._places):
-                fitting = [one for one in ranked if self._degree(one) == degree]
-                likely = sorted(fitting, key=lambda hypothesis: -hypothesis.log_probability)
-                chosen = likely[: _by_joint(places)] if self.by_joint else []
-                kept += chosen + [one for one in fitting if one not in chosen][: places - len(chosen)]
-            return sorted(kept, key=lambda hypothesis: -hypothesis.score)
-        if self.options.diversity_penalty:
-            return diverse(ranked, self.options)
-        if self.options.num_structures:
-            return by_structure(ranked, self.options, self._labels)
-        return ranked[: self.options.beam]
-
-    def _competitors(self) -> Iterator[Hypothesis]:
-        waiting = {task.hypothesis for task in self.tasks}
-        yield from (hypothesis for hypothesis in self.beam if hypothesis not in waiting)
-        for task in self.tasks:
-            yield from task.grown or ()
-
-    def open_labels(self, hypothesis: Hypothesis) -> int:
-        """How many labels of a context are open."""
-        return sum(token in self._labels for token in hypothesis.context.ids)
-
-    def _is_open(self, hypothesis: Hypothesis) -> bool:
-        return self.open_labels(hypothesis) > 0 if self.config.guided else hypothesis.parent is None
-
-    @property
-    def finished(self) -> bool:
-        """Whether nothing is open any more."""
-        return not any(self._is_open(hypothesis) for hypothesis in self.beam)
-
-    # -- bounds: what cannot reach the next beam any more is not searched
-
-    @property
-    def most_reward(self) -> float:
-        """What a context can gain at most by matching the template."""
-        return self.options.reward if self.matches is not None else 0.0
-
-    @property
-    def bounded(self) -> bool:
-        """Whether an infill's score can be told to be too low before it is finished."""
-        options = self.options
-        free = not (
-            options.diversity_penalty or options.num_structures or options.sample or self.lexical.required_labels
-        )
-        return options.bounds and options.score == "sum" and free and self.config.guided
-
-    def threshold(self, words: int = 0, joint: bool = False) -> float:
-        """A score that the last place of the next beam has at least: what scores less cannot enter it.
-
-        Only what is certain to compete counts: finished hypotheses, the infills of tasks that are done, and what tasks
-        under way have promised.  With required words there are places for each degree of holding them, and what holds
-        so many `words` now may hold more in the end; there some places go by the `joint` log-probability.
-        """
-        if (words, joint) not in self._thresholds:
-            degrees = range(self._scaled(words), len(self._places))
-            self._thresholds[words, joint] = min(self._threshold(degree, joint) for degree in degrees)
-        return self._thresholds[words, joint]
-
-    def _threshold(self, degree: int, joint: bool) -> float:
-        best: dict[IdTuple, float] = {}
-        promised = (one for task in self.tasks if task.grown is None for one in task.promised.values())
-        for hypothesis in (*self._competitors(), *promised):
-            if self._degree(hypothesis) == degree and self._admits(hypothesis) and self.keeps(hypothesis):
-                value = hypothesis.log_probability if joint else hypothesis.score
-                best[hypothesis.ids] = max(value, best.get(hypothesis.ids, value))
-        places = _by_joint(self._places[degree]) if joint else self._places[degree]
-        return sorted(best.values())[-places] if len(best) >= places else float("-inf")
-
-    def promise(self, task: InfillTask, infills: Iterable[Infill]) -> None:
-        """Take note of infills of a task under way that no other of its infills can displace."""
-        for hypothesis in self._grow(task, infills):
-            task.promised[hypothesis.ids] = hypothesis
-        self._thresholds = {}
-
-    def _held_tasks(self, abreast: int) -> list[InfillTask]:
-        """The next tasks of this depth that were held back, without those that cannot reach the next beam any more."""
-        ready: list[InfillTask] = []
-        while self._held and len(ready) < abreast:
-            task = self._held.pop(0)
-            if task.is_hopeless(0.0, self._words(task.hypothesis)):
-                task.grown = []
-            else:
-                ready.append(task)
-        return ready
-
-    # -- required words
-
-    @property
-    def by_joint(self) -> bool:
-        """Whether some places go by the joint log-probability: with required words, as in the score what is written
-        early, however unlikely, soon counts little."""
-        return bool(self._degrees and self.lexical.required)
-
-    def _degree(self, hypothesis: Hypothesis) -> int:
-        """Among which of the degrees of `places_by_degree` a context competes."""
-        return self._scaled(self._words(hypothesis))
-
-    def _words(self, hypothesis: Hypothesis) -> int:
-        """How many required words a context holds; or whether its infill has the required labels."""
-        if not self._degrees:
-            return 0
-        if not self.lexical.required:
-            return int(self.lexical.required_labels <= set(hypothesis.infill))
-        return len(self.lexical.words_in(hypothesis.ids))
-
-    def _scaled(self, words: int) -> int:
-        return words * (len(self._places) - 1) // self._degrees if self._degrees else 0
-
-    def qualifies(self, hypothesis: Hypothesis) -> bool:
-        """Whether a finished hypothesis holds all required words."""
-        if self.decode is not None and self.lexical.texts:
-            return self.lexical.met_by(self.decode(hypothesis.context.ids))
-        return len(self.lexical.words_in(hypothesis.ids)) == len(self.lexical.required)
-
-    def holds_required(self, hypothesis: Hypothesis) -> bool:
-        """Whether a hypothesis holds all required words, if need be as parts of longer ones."""
-        spelled = len(self.lexical.words_in(hypothesis.ids)) == len(self.lexical.required)
-        return spelled or self.qualifies(hypothesis)
-
-    def _again(self) -> bool:
+    def _begin_second_pass(self) -> bool:
         """After the pass without required words: whether there must be another."""
-        self._first_pass, self.free_beam = False, self.beam
-        self.lexical = self.lexical
-        fitting = [hypothesis for hypothesis in self.beam if self.qualifies(hypothesis)]
-        if len(fitting) >= self.wanted:
-            self.beam = fitting
-            return False
-        self.beam = self._first_beam()
-        return True
+        fitting = self.required.end_first_pass(self.beam, self.wanted)
+        self._set_rules()
+        self.beam = fitting or self._first_beam()
+        return not fitting
 
-    def _longest_free(self) -> int:
-        """How long an infill with required words may be."""
-        longest = max((len(one.infill) for end in self.free_beam for one in end.history()), default=0)
-        return longest + sum(max(map(len, spelled)) for spelled in self.lexical.required) + _SPARE_TOKENS
-
-    def _note_copy(self, ranked: Sequence[Hypothesis]) -> None:
-        """Remember the best finished copy of the source, should everything else turn out bad."""
-        for hypothesis in ranked:
-            if self._badness(hypothesis) == CopyConstraint.weight and not self._is_open(hypothesis):
-                if self._last_copy is None or self._last_copy.score < hypothesis.score:
-                    self._last_copy = hypothesis
-                return
+    def _remember_finished(self, finished: Sequence[Hypothesis]) -> None:
+        """Keep what may be wanted at the end: texts with all required words, and the best copy of the source."""
+        self.required.remember(finished)
+        copy = self.competition.best_copy(finished)
+        if copy is not None and (self._last_copy is None or self._last_copy.score < copy.score):
+            self._last_copy = copy
 
     def settle(self) -> None:
-        """At the end: say the source back where all else is bad; and what was found without required words competes
-        with what was found with them."""
-        best = min(map(self._badness, self.beam), default=CopyConstraint.weight + 1)
+        """At the end: say the source back where all else is bad, and choose among the texts of both passes."""
+        best = min(map(self.competition.badness, self.beam), default=CopyConstraint.weight + 1)
         if self._last_copy is not None and best >= CopyConstraint.weight and self.finished:
             if best > CopyConstraint.weight:
                 self.beam = [self._last_copy]
             self.note = SAID_BACK
-        if not self.free_beam or not self.lexical.required:
-            return
-        fitting = [hypothesis for hypothesis in self.free_beam if self.qualifies(hypothesis)]
-        found = distinct([*self.beam, *fitting, *self._qualified.values()])
-        found = [hypothesis for hypothesis in found if self.qualifies(hypothesis)] or found
-        found.sort(key=lambda hypothesis: -hypothesis.log_probability / max(1, len(hypothesis.ids)))
-        self.beam = found[: self.options.beam]
+        self.beam = self.required.settle(self.beam, self.options.beam)
 
     def order(self, ranks: Mapping[Hypothesis, float]) -> None:
         """Put the finished texts in the order of their ranks, or leave them in that of their scores."""
@@ -442,7 +291,8 @@ class SearchRequest:
             self.rank_scores = dict(ranks)
             self.beam = sorted(self.beam, key=lambda hypothesis: -ranks[hypothesis])
             if self.floating:
-                self.free_beam = sorted(self.free_beam, key=lambda hypothesis: -ranks[hypothesis])
+                free = self.required.free_beam
+                self.required.free_beam = sorted(free, key=lambda hypothesis: -ranks[hypothesis])
         if self.options.num_structures:
             self.beam = best_of_each(self.beam, self._labels)
 
@@ -465,19 +315,6 @@ class SearchRequest:
                 f"the search took more than {most} steps",
                 remedy="shorten the text, narrow the beam, lower max_depth or max_tokens, or raise max_row_steps",
             )
-
-
-def _by_joint(places: int) -> int:
-    """How many of the places of a degree go by the joint log-probability."""
-    return (places + 1) // 2
-
-
-def distinct(ranked: Sequence[Hypothesis]) -> list[Hypothesis]:
-    """The first hypothesis of each context."""
-    found: dict[IdTuple, Hypothesis] = {}
-    for hypothesis in ranked:
-        found.setdefault(hypothesis.ids, hypothesis)
-    return list(found.values())
 
 
 def positions_of(context: Sequence[int], config: ModelConfig, source: Sequence[int]) -> int:

@@ -29,7 +29,7 @@ class Joint:
         return []
 
     def value(self, hypothesis: Hypothesis, request: SearchRequest, scores: Mapping[Pair, float]) -> float:
-        """What a finished hypothesis is worth."""
+        """The value of a finished hypothesis."""
         return hypothesis.log_probability / max(1, len(hypothesis.ids))
 
 
@@ -43,7 +43,7 @@ class Seq2seq(Joint):
         return [(request.source, hypothesis.ids) for hypothesis in _ranked(request)]
 
     def value(self, hypothesis: Hypothesis, request: SearchRequest, scores: Mapping[Pair, float]) -> float:
-        """What a finished hypothesis is worth."""
+        """The value of a finished hypothesis."""
         both = hypothesis.log_probability + scores[request.source, hypothesis.ids]
         return both / 2 / max(1, len(hypothesis.ids))
 
@@ -75,7 +75,7 @@ def rerank(requests: Sequence[SearchRequest], runtime: Runtime) -> None:
 
 def _ranked(request: SearchRequest) -> list[Hypothesis]:
     """The finished hypotheses of a request that are to be ordered."""
-    return [*request.beam, *(request.free_beam if request.floating else ())]
+    return [*request.beam, *(request.required.free_beam if request.floating else ())]
 
 
 def _applies(request: SearchRequest) -> bool:
@@ -83,18 +83,18 @@ def _applies(request: SearchRequest) -> bool:
 
 
 def _pairs(request: SearchRequest) -> list[Pair]:
-    """What must be scored, where there is something to order and room for it."""
+    """The pairs to score, where there is something to order and room for it."""
     texts, options = [hypothesis.ids for hypothesis in _ranked(request)], request.options
     if options.copy_margin:
         texts.append(request.source_as_target)
     if len(texts) < 2 or any(len(ids) >= request.config.max_positions for ids in texts):
         return []
-    back = [_back(ids, request) for ids in texts] if options.channel_weight else []
+    channel = [_channel(ids, request) for ids in texts] if options.channel_weight else []
     forth = [(request.source, ids) for ids in texts] if options.copy_margin else []
-    return RERANKERS[options.rerank].pairs(request) + forth + back
+    return RERANKERS[options.rerank].pairs(request) + forth + channel
 
 
-def _back(ids: IdTuple, request: SearchRequest) -> Pair:
+def _channel(ids: IdTuple, request: SearchRequest) -> Pair:
     """The way back: the source, written from a text."""
     return ids if request.as_source is None else request.as_source(ids), request.source_as_target
 
@@ -106,7 +106,7 @@ def _order(request: SearchRequest, scores: Mapping[Pair, float], scored: bool) -
     def value(hypothesis: Hypothesis) -> float:
         worth = reranker.value(hypothesis, request, scores)
         if weight:
-            worth += weight * scores[_back(hypothesis.ids, request)] / max(1, len(request.source_as_target))
+            worth += weight * scores[_channel(hypothesis.ids, request)] / max(1, len(request.source_as_target))
         return worth
 
     request.order({hypothesis: value(hypothesis) for hypothesis in _ranked(request)})
@@ -125,5 +125,5 @@ def _faithfulness(ids: IdTuple, request: SearchRequest, scores: Mapping[Pair, fl
     """How likely a text is from the source, and the source from the text, each for a subword."""
     forth = scores[request.source, ids] / max(1, len(ids))
     weight = request.options.channel_weight
-    back = scores[_back(ids, request)] / max(1, len(request.source_as_target)) if weight else 0.0
-    return forth + weight * back
+    channel = scores[_channel(ids, request)] / max(1, len(request.source_as_target)) if weight else 0.0
+    return forth + weight * channel

@@ -1,4 +1,4 @@
-"""What a search gives: text, score, tree, and the trace that explains it."""
+"""Results of a search: text, score, tree, and the trace that explains it."""
 
 from __future__ import annotations
 

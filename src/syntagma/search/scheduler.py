@@ -1,6 +1,7 @@
 """All live beams in one batch: requests come and go, and every step feeds one token to every partial infill.
 
-When a task is done its rows leave; when a request has all its tasks it moves to its next depth, or is finished.  Rows
+When a task is done its rows leave; when a request has all its tasks it moves to its next depth, or is finished.
+Where memory runs out the batch is halved: a depth that was under way is begun again, with fewer requests at once.  Rows
 that are drawn with different settings cannot share a step, so each setting has a lane of its own; mostly there is one.
 
 Where requests are of several users (`fair`), one that takes much more work than others has a lane to itself, too: those
@@ -16,13 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from syntagma.errors import SyntagmaError
+from syntagma.errors import SyntagmaError, is_out_of_memory
 from syntagma.network.contexts import check_lengths
 from syntagma.runtime.base import IMPOSSIBLE, NO_WORDS, Draw, IdArray, Mask, Runtime, Step, WordSet
 from syntagma.search.constraints.grammar import LABELS, WORDS, InfillGrammar
-from syntagma.search.infill_beam import Continuation, InfillBeam, InfillTask, PartialInfill
+from syntagma.search.infill_beam import InfillBeam, continuations
 from syntagma.search.request import SearchRequest
 from syntagma.search.rerank import rerank
+from syntagma.search.task import Continuation, InfillTask
 from syntagma.stopwatch import Stopwatch
 
 _TASKS_ABREAST = 128
@@ -38,6 +40,8 @@ slow constraint."""
 
 _ROWS_ABREAST = 64
 """Rows that a request of one of several users has in a step, if it can do with so few."""
+
+_ALL = 1 << 30
 
 Lane = tuple[tuple[float, float] | None, int | None]
 """The temperature and top-p that rows are drawn with, None where they are not; the heavy request that it is for."""
@@ -59,6 +63,10 @@ class Scheduler:
         self.row_steps = 0
         """Rows decoded so far, summed over steps: what the search costs."""
         self._running: dict[int, SearchRequest] = {}
+        self._postponed: list[SearchRequest] = []  # until there is memory for them
+        self._room = _ALL  # so many fit into memory, as far as is known
+        self._abreast = _TASKS_ABREAST
+        self._finished: list[SearchRequest] = []
         self._ready: list[SearchRequest] = []  # between two depths
         self._waiting: list[InfillTask] = []  # not begun yet
         self._lanes: dict[Lane, _Batch] = {}
@@ -69,7 +77,7 @@ class Scheduler:
         """Each request once its beam is final, in the order in which they finish."""
         waiting = iter(requests)
         while True:
-            self.add(islice(waiting, self.batch - self.running))
+            self.add(islice(waiting, max(0, min(self.batch, self._room) - self.running)))
             if not self.running:
                 return
             yield from self.step()
@@ -77,17 +85,20 @@ class Scheduler:
     @property
     def running(self) -> int:
         """How many requests are being searched."""
-        return len(self._running)
+        return len(self._running) + len(self._postponed)
 
     def add(self, requests: Iterable[SearchRequest]) -> None:
         """Take in requests; those that are there already go on as before."""
         entering = list(requests)
         check_lengths(self.runtime.config, source=max((len(one.source) + 1 for one in entering), default=0))
-        self._running.update((id(request), request) for request in entering)
-        self._ready += entering
+        if not self.running:
+            self._room, self._abreast = _ALL, _TASKS_ABREAST
+        self._postponed += entering
+        self._call_back()
 
     def abort(self, request: SearchRequest) -> None:
         """Give up a request; its rows go with it."""
+        self._postponed = [other for other in self._postponed if other is not request]
         if self._running.pop(id(request), None) is None:
             return
         request.encoded = None
@@ -98,8 +109,15 @@ class Scheduler:
 
     def step(self) -> list[SearchRequest]:
         """One token for every row of every request; the requests that are finished, which leave."""
-        finished = self._open_tasks()
-        self._turn()
+        self._call_back()
+        try:
+            self._open_tasks()
+            self._turn()
+        except Exception as error:
+            if not is_out_of_memory(error) or not self._running:
+                raise
+            self._retreat()
+        finished, self._finished = self._finished, []
         self._lanes = {lane: batch for lane, batch in self._lanes.items() if batch.beams}
         for request in [one for one in self._running.values() if one.error is not None]:
             self.abort(request)
@@ -125,12 +143,52 @@ class Scheduler:
                 break
         self._credit = min(0.0, self._credit)
 
+    # -- where memory runs out
+
+    def _retreat(self) -> None:
+        """Let half of the requests wait, and begin the depth of all anew; one that is alone fills its contexts one by
+        one, and if that is too much it is given up."""
+        self._lanes, self._waiting, self._ready = {}, [], []
+        requests = list(self._running.values())
+        if len(requests) == 1 and self._abreast == 1:
+            requests[0].error = _no_memory()
+            return
+        for request in requests:
+            request.restart_depth()
+        if len(requests) == 1:
+            self._abreast = 1
+        self._room = max(1, len(requests) // 2)
+        self._postponed = requests + self._postponed
+        self._running = {}
+        self._call_back()
+
+    def _call_back(self) -> None:
+        """Go on with requests that had to wait, as there is room."""
+        while self._postponed and len(self._running) < self._room:
+            request = self._postponed.pop(0)
+            self._running[id(request)] = request
+            self._ready.append(request)
+
+    def _rerank(self, finished: Sequence[SearchRequest]) -> None:
+        """Order the texts of requests, all at once or in halves."""
+        try:
+            rerank(finished, self.runtime)
+        except Exception as error:
+            if not is_out_of_memory(error):
+                raise
+            if len(finished) == 1:
+                finished[0].error = _no_memory()
+                return
+            middle = len(finished) // 2
+            self._rerank(finished[:middle])
+            self._rerank(finished[middle:])
+
     # -- between depths
 
-    def _open_tasks(self) -> list[SearchRequest]:
+    def _open_tasks(self) -> None:
         """Begin the next depth of the requests that are between two; those that have none are finished."""
         finished: list[SearchRequest] = []
-        abreast = max(1, _TASKS_ABREAST // max(1, self.running))
+        abreast = max(1, self._abreast // max(1, self.running))
         with self.watch("choice"):
             for request in self._ready:
                 most = min(abreast, max(1, _ROWS_ABREAST // request.options.beam)) if self.fair else abreast
@@ -142,8 +200,9 @@ class Scheduler:
                     del self._running[id(request)]
                     finished.append(request)
         self._ready = []
+        self._finished += finished
         with self.watch("reranking"):
-            rerank(finished, self.runtime)
+            self._rerank(finished)
         ready = [task for task in self._waiting if self._is_heavy(task.request)]
         crowd = [task for task in self._waiting if not self._is_heavy(task.request)]
         asking = {id(task.request) for task in crowd}
@@ -154,7 +213,6 @@ class Scheduler:
         self._waiting = crowd
         if ready:
             self._begin(ready)
-        return finished
 
     def _is_heavy(self, request: SearchRequest) -> bool:
         predicted = len(request.source) * request.options.beam
@@ -237,7 +295,7 @@ class Scheduler:
     # -- one step
 
     def _mask(self, beams: Sequence[InfillBeam]) -> Mask:
-        """What may follow each partial infill, in the runtime's terms."""
+        """The mask of each partial infill, in the runtime's terms."""
         grammar = self.grammar
         kinds: list[int] = []
         words: list[WordSet | None] = []
@@ -280,12 +338,12 @@ class Scheduler:
         for beam in beams:
             if fed is not None:
                 beam.partials = [partial._replace(score=fed[first]) for partial in beam.partials]
-            ways = _continuations(beam.partials, tokens, scores, first)
+            ways = continuations(beam.partials, tokens, scores, first)
             if extra:
-                known = {(one.partial, one.token) for one in ways}
+                known = {(number, token) for _, number, token in ways}
                 for number, partial in enumerate(beam.partials):
                     ways += [
-                        Continuation(-(partial.score + score), number, token)
+                        (-(partial.score + score), number, token)
                         for token, score in extra.get(first + number, ())
                         if (number, token) not in known
                     ]
@@ -295,6 +353,12 @@ class Scheduler:
             except SyntagmaError as error:  # such as a template that can be read in too many ways
                 beam.task.request.error, beam.partials = error, []
             first += size
+
+
+def _no_memory() -> SyntagmaError:
+    return SyntagmaError(
+        "there is not enough memory to search for this text alone", remedy="shorten it, or narrow the beam"
+    )
 
 
 class _Batch:
@@ -315,18 +379,6 @@ class _Batch:
         for beam in other.beams:
             beam.partials = [partial._replace(row=partial.row + before) for partial in beam.partials]
         self.beams += other.beams
-
-
-def _continuations(
-    partials: Sequence[PartialInfill], tokens: list[list[int]], scores: list[list[float]], first: int
-) -> list[Continuation]:
-    """All ways on from partial infills whose rows begin at `first`."""
-    return [
-        Continuation(-(partial.score + score), number, token)
-        for number, partial in enumerate(partials)
-        for token, score in zip(tokens[first + number], scores[first + number], strict=True)
-        if score != IMPOSSIBLE
-    ]
 
 
 def _uniforms(beams: Sequence[InfillBeam]) -> Any:

@@ -60,8 +60,8 @@ class SteeredText(Settings):
         return replace(self, **{name: value for name, value in open_.items() if not (shaped and name in _SHAPES)})
 
     def steering(self) -> dict[str, Any]:
-        """What is asked for."""
-        values = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "source"}
+        """The wishes of a line, as keyword arguments."""
+        values = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "source"}
         return {name: value for name, value in values.items() if value}
 
     def __repr__(self) -> str:

@@ -3,7 +3,8 @@
 Work is counted in decoder rows, the unit in which the search knows what it has done; parsing and the description of
 levels are counted as so many rows as they take the time of.  How long a row takes is learnt from what is finished.
 Open requests share the machine fairly, so another one delays a request by no more than the request's own work: that is
-the estimate of a wait.  All of it runs in the event loop.
+the estimate of a wait.  Estimates are compared with the rows that were taken, so that they are right on the average.
+All of it runs in the event loop.
 """
 
 from __future__ import annotations
@@ -28,6 +29,12 @@ FIRST_PACE = 3e-4
 """Seconds of a row, before anything is known of this machine."""
 MEMORY = 0.95
 LONGEST_RETRY = 30
+GOLDEN = 0.618
+"""The golden ratio, whose multiples fall evenly between whole numbers."""
+MOST_EXCESS = 4.0
+"""How many times its estimate a request can take without being an exception."""
+MOST_ROWS = 64_000.0
+"""What one request may ask for: 32 texts of 400 bytes with a beam of five."""
 
 
 def search_rows(texts: Sequence[str], beam: int, described: bool = False) -> float:
@@ -74,12 +81,14 @@ class Admission:
         self._open: set[Ticket] = set()
         self._since = 0.0
         self._rows, self._seconds = 1.0, FIRST_PACE  # of late; what is older counts less
+        self._excess = 1.0
+        self._promised = 0.0  # until when those who were refused have been told to come back
         self.refused = 0
 
     @property
     def pace(self) -> float:
-        """Seconds that a row takes, while there is work."""
-        return self._seconds / self._rows
+        """Seconds that a row of an estimate takes, while there is work."""
+        return self._excess * self._seconds / self._rows
 
     @property
     def open(self) -> int:
@@ -96,14 +105,24 @@ class Admission:
         return self.wait(ORDINARY_ROWS) <= self.patience
 
     def enter(self, rows: float) -> Ticket:
-        """Let a request in; `Busy`, with the seconds after which there is room, where it would wait too long."""
-        delay = self.wait(rows)
+        """Let a request in; `Busy`, with the seconds after which there is room, where it would wait too long.
+
+        Those who are refused are told times one after the other, as far apart as their work takes: a crowd that comes
+        back as it was told finds room, instead of coming back all at once.
+        """
+        delay, now = self.wait(rows), self._clock()
         if delay > self.patience:
             self.refused += 1
-            retry = min(LONGEST_RETRY, max(1, math.ceil(delay - self.patience / 2)))
+            self._promised = max(self._promised, now + delay - self.patience / 2) + rows * self.pace
+            longest = now + LONGEST_RETRY
+            if self._promised > longest:  # who would have to wait longer comes at any time before, not all at the end
+                self._promised = longest
+                retry = math.ceil(LONGEST_RETRY * (1 - (self.refused * GOLDEN % 1) / 2))
+            else:
+                retry = max(1, math.ceil(self._promised - now))
             raise Busy("too many requests are waiting", remedy=f"ask again in {retry} s", retry_after=retry)
         if not self._open:
-            self._since = self._clock()
+            self._since = now
         ticket = Ticket(self, rows)
         self._open.add(ticket)
         return ticket
@@ -115,6 +134,9 @@ class Admission:
         self._open.discard(ticket)
         if finished:
             now = self._clock()
-            self._rows = MEMORY * self._rows + (ticket.rows if ticket.done is None else ticket.done)
+            done = ticket.rows if ticket.done is None else ticket.done
+            self._rows = MEMORY * self._rows + done
             self._seconds = MEMORY * self._seconds + now - self._since
             self._since = now
+            # Each request counts once, however hard it was: it is the ordinary ones that estimates are for.
+            self._excess = MEMORY * self._excess + (1 - MEMORY) * min(MOST_EXCESS, done / ticket.rows)

@@ -18,6 +18,7 @@ from syntagma.serve import schemas
 from syntagma.serve.control_routes import add_control
 from syntagma.serve.events import ClientGone, Events, while_asking
 from syntagma.serve.middleware import Guard
+from syntagma.serve.openapi import TAGS, describe, operation_name
 from syntagma.serve.service import Service, as_sentence, sentence_of
 from syntagma.serve.worker import Busy, SearchFailed
 
@@ -70,6 +71,9 @@ def make_app(service: Service) -> Guard:
         docs_url=None,
         redoc_url=None,
         lifespan=lifespan,
+        openapi_tags=TAGS,
+        servers=[{"url": service.rules.root_path}] if service.rules.root_path else None,
+        generate_unique_id_function=operation_name,
     )
     _errors(app)
     _searches(app, service)
@@ -80,6 +84,7 @@ def make_app(service: Service) -> Guard:
         add_control(app, service, service.control, service.voting, _WORK)
     _tells(app, service)
     _studio(app)
+    app.openapi = describe(app, service.rules.token is not None)  # type: ignore[method-assign]
     paths = {route.path for route in app.routes if hasattr(route, "path")} - {"/studio/{path:path}"}
     return Guard(app, service.rules, service.counters, paths)
 
@@ -121,7 +126,7 @@ def _errors(app: FastAPI) -> None:
 
 
 def _complaint(error: dict[str, Any]) -> str:
-    """What is wrong with a value, without the value."""
+    """Say what is wrong with a value, without the value."""
     where = ".".join(str(part) for part in error["loc"][1:])
     if error["type"] == "json_invalid":
         return "this is not JSON"
@@ -191,9 +196,14 @@ def _compares(app: FastAPI, service: Service) -> None:
         responses=_problems(422, 503) | {200: {"model": schemas.CompareAnswer}},
         response_model=None,
     )
-    async def next_item(voter: Annotated[str, Query(min_length=1, max_length=128)]) -> Response:
-        """The voter's next item of the blind comparison."""
-        return JSONResponse(await service.next_item(voter))
+    async def next_item(
+        voter: Annotated[str, Query(min_length=1, max_length=128, description="Who votes, by any name.")],
+        item: Annotated[
+            str | None, Query(min_length=1, max_length=128, description="An item to see again instead.")
+        ] = None,
+    ) -> Response:
+        """The voter's next item of the blind comparison, or one to vote on again."""
+        return JSONResponse(await service.next_item(voter, item))
 
     @app.post(
         "/v1/compare/vote",

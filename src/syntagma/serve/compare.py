@@ -18,8 +18,7 @@ from typing import Any
 
 from syntagma.errors import ConfigError, InputError, Place
 from syntagma.files import read_lines
-
-QUESTIONS = ("fidelity", "novelty", "diversity")
+from syntagma.serve.questions import QUESTIONS, Question
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -38,6 +37,11 @@ class Item:
     id: str
     source: str
     outputs: Mapping[str, tuple[str, ...]]
+
+    @property
+    def several(self) -> bool:
+        """Whether both systems have several lines."""
+        return all(len(texts) > 1 for texts in self.outputs.values())
 
 
 def read_items(path: Path) -> list[Item]:
@@ -98,7 +102,7 @@ class VoteStore:
 
     @property
     def salt(self) -> str:
-        """What decides who is left, made once for a file."""
+        """The salt that decides who is left, made once for a file."""
         self._base.execute("INSERT OR IGNORE INTO settings VALUES ('salt', ?)", (secrets.token_hex(16),))
         return str(self._base.execute("SELECT value FROM settings WHERE name = 'salt'").fetchone()[0])
 
@@ -129,11 +133,11 @@ class VoteStore:
             (voter, item),
         )
 
-    def answered(self, voter: str) -> dict[str, set[str]]:
-        """The questions that a voter has answered, by item."""
-        found: dict[str, set[str]] = {}
-        for item, question in self._base.execute("SELECT item, question FROM votes WHERE voter = ?", (voter,)):
-            found.setdefault(item, set()).add(question)
+    def answers(self, voter: str) -> dict[str, dict[str, str]]:
+        """What a voter has answered, by item and question, in the order of their last votes."""
+        found: dict[str, dict[str, str]] = {}
+        for _, _, _, item, question, answer, *_ in self.rows(voter):
+            found[item] = {**found.pop(item, {}), question: answer}
         return found
 
     def close(self) -> None:
@@ -142,40 +146,64 @@ class VoteStore:
 
 
 class VotingSession:
-    """What a voter sees next, and where the votes go.  Its calls wait for the disk: not for the event loop."""
+    """The next question for a voter, and the file of votes.  Its calls wait for the disk: not for the event loop."""
 
-    def __init__(self, items: Sequence[Item], store: VoteStore) -> None:
+    def __init__(
+        self, items: Sequence[Item], store: VoteStore, questions: Sequence[Question] = QUESTIONS, *, ties: bool = True
+    ) -> None:
         self.items = {item.id: item for item in items}
-        self.store = store
+        self.store, self.questions, self.ties = store, tuple(questions), ties
         self._salt = store.salt
+        if all(question.several for question in questions) and not all(item.several for item in items):
+            what = "nothing is asked about items with a single line"
+            raise ConfigError(what, remedy="give a question that is not about several lines")
 
-    def next(self, voter: str) -> dict[str, Any]:
-        """The voter's next item, the systems unnamed."""
-        answered = self.store.answered(voter)
-        open_items = [item for item in self._order(voter) if not self._complete(item, answered)]
-        counts = {"done": len(self.items) - len(open_items), "total": len(self.items)}
-        if not open_items:
-            return {"item": None, **counts}
-        item = open_items[0]
+    def next(self, voter: str, again: str | None = None) -> dict[str, Any]:
+        """The voter's next item, or the one to see again, the systems unnamed."""
+        answers = self.store.answers(voter)
+        open_items = [item for item in self._order(voter) if not self._complete(item, answers)]
+        item = self._find(again) if again is not None else open_items[0] if open_items else None
+        done = [one for one in answers if one in self.items and self._complete(self.items[one], answers)]
+        earlier = done[: done.index(item.id)] if item is not None and item.id in done else done
+        found: dict[str, Any] = {
+            "item": None, "done": len(self.items) - len(open_items), "total": len(self.items), "ties": self.ties,
+            "before": earlier[-1] if earlier else None,
+        }  # fmt: skip
+        if item is None:
+            return found
         left, right = self.sides(voter, item)
-        return {
+        return found | {
             "item": item.id, "source": item.source, "left": list(item.outputs[left]),
-            "right": list(item.outputs[right]), "questions": list(QUESTIONS), **counts,
+            "right": list(item.outputs[right]), "answers": answers.get(item.id, {}),
+            "questions": [question.to_dict() for question in self.asked(item)],
         }  # fmt: skip
 
     def vote(self, voter: str, item_id: str, answers: Mapping[str, str]) -> dict[str, Any]:
         """Store a vote; it is on disk when this returns."""
-        item = self.items.get(item_id)
-        if item is None:
-            raise ConfigError("there is no such item", remedy="ask for the next one")
+        item = self._find(item_id)
+        names = [question.name for question in self.asked(item)]
+        for question, answer in answers.items():
+            if question not in names:
+                raise ConfigError("this is no question about this item", remedy=f"answer {', '.join(names)}")
+            if answer == "tie" and not self.ties:
+                raise ConfigError("one of the two must be chosen", remedy="answer left or right")
         self.store.add(voter, item.id, self.sides(voter, item), answers)
-        answered = self.store.answered(voter)
-        return {"stored": True, "done": sum(self._complete(one, answered) for one in self.items.values())}
+        known = self.store.answers(voter)
+        return {"stored": True, "done": sum(self._complete(one, known) for one in self.items.values())}
+
+    def asked(self, item: Item) -> list[Question]:
+        """The questions about an item: those about several lines only where there are several."""
+        return [question for question in self.questions if item.several or not question.several]
 
     def sides(self, voter: str, item: Item) -> tuple[str, str]:
         """The systems on the left and on the right: by chance, but always the same for a voter and an item."""
         first, second = sorted(item.outputs)
         return (first, second) if self._chance(voter, item.id, "side") % 2 else (second, first)
+
+    def _find(self, item_id: str) -> Item:
+        if item_id not in self.items:
+            raise ConfigError("there is no such item", remedy="ask for the next one")
+        return self.items[item_id]
 
     def _order(self, voter: str) -> list[Item]:
         """All items in the voter's own order."""
@@ -185,6 +213,5 @@ class VotingSession:
         data = json.dumps([self._salt, *parts]).encode()
         return int.from_bytes(hashlib.sha256(data).digest()[:8], "big")
 
-    @staticmethod
-    def _complete(item: Item, answered: Mapping[str, set[str]]) -> bool:
-        return answered.get(item.id, set()) >= set(QUESTIONS)
+    def _complete(self, item: Item, answers: Mapping[str, Mapping[str, str]]) -> bool:
+        return answers.get(item.id, {}).keys() >= {question.name for question in self.asked(item)}

@@ -1,4 +1,4 @@
-"""What /metrics tells, in the text format of Prometheus."""
+"""Counters for /metrics, in the text format of Prometheus."""
 
 from __future__ import annotations
 
@@ -8,6 +8,20 @@ from collections.abc import Iterable, Mapping
 
 BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 """Seconds: the upper bounds of the latency histogram."""
+
+
+HELP = {
+    "syntagma_requests_total": "Requests answered, by path and status.",
+    "syntagma_requests_open": "Requests that are being answered.",
+    "syntagma_requests_refused_total": "Requests refused because others would have kept them waiting.",
+    "syntagma_request_seconds": "How long requests took.",
+    "syntagma_queue_sentences": "Sentences that wait for a place in the batch.",
+    "syntagma_alive_sentences": "Sentences that are being searched.",
+    "syntagma_finished_sentences_total": "Sentences whose search has ended.",
+    "syntagma_withdrawn_sentences_total": "Sentences whose clients left or ran out of time.",
+    "syntagma_turns_total": "Steps of the decoder.",
+    "syntagma_row_steps_total": "Rows decoded, summed over steps: what searching costs.",
+}
 
 
 class Counters:
@@ -26,17 +40,21 @@ class Counters:
         buckets[bisect_left(BOUNDS, seconds)] += 1
         self.sums[path] += seconds  # type: ignore[assignment]
 
-    def text(self, gauges: Mapping[str, Mapping[str, float]], totals: Mapping[str, Mapping[str, float]]) -> str:
+    def text(
+        self, gauges: Mapping[str, Mapping[str, float]], totals: Mapping[str, Mapping[str, float]], refused: int = 0
+    ) -> str:
         """Everything as text; `gauges` and `totals` have a value for each model."""
         lines = [
-            "# TYPE syntagma_requests_total counter",
+            *_head("syntagma_requests_total", "counter"),
             *(
                 f'syntagma_requests_total{{path="{path}",status="{status}"}} {count}'
                 for (path, status), count in sorted(self.requests.items())
             ),
-            "# TYPE syntagma_requests_open gauge",
+            *_head("syntagma_requests_open", "gauge"),
             f"syntagma_requests_open {self.open}",
-            "# TYPE syntagma_request_seconds histogram",
+            *_head("syntagma_requests_refused_total", "counter"),
+            f"syntagma_requests_refused_total {refused}",
+            *_head("syntagma_request_seconds", "histogram"),
         ]
         for path, buckets in sorted(self.seconds.items()):
             running = 0
@@ -50,9 +68,13 @@ class Counters:
         return "\n".join(lines) + "\n"
 
 
+def _head(name: str, kind: str) -> tuple[str, str]:
+    return f"# HELP {name} {HELP[name]}", f"# TYPE {name} {kind}"
+
+
 def _by_model(values: Mapping[str, Mapping[str, float]], kind: str) -> Iterable[str]:
     for name, by_model in values.items():
-        yield f"# TYPE {name} {kind}"
+        yield from _head(name, kind)
         for model, value in by_model.items():
             yield f'{name}{{model="{escape(model)}"}} {value}'
 

@@ -22,7 +22,7 @@ class ClientGone(Exception):
 
 
 async def while_there(receive: Receive, work: Awaitable[Answer], seconds: float) -> Answer:
-    """What `work` gives; it is cancelled when the client leaves (`ClientGone`) or its time is over (`TimeoutError`)."""
+    """Await `work`; it is cancelled when the client leaves (`ClientGone`) or its time is over (`TimeoutError`)."""
     task = asyncio.ensure_future(work)
     leaving = asyncio.ensure_future(_left(receive))
     try:

@@ -28,7 +28,7 @@ MOST_CONSTITUENTS = 60
 
 
 class Beam(NamedTuple):
-    """What a depth kept and what it dropped, best first."""
+    """The contexts that a depth kept and those that it dropped, best first."""
 
     kept: list[Hypothesis]
     dropped: list[Hypothesis]
@@ -120,7 +120,7 @@ def _entry(served: Served, request: SearchRequest, state: str | None, context: s
     found = read_state(state, served.name, request)
     if context is not None:
         return with_context(generator, found, context)
-    shapes = [one for one in request.constraints if isinstance(one, TemplateConstraint)]
+    shapes = [constraint for constraint in request.constraints if isinstance(constraint, TemplateConstraint)]
     return found if all(shape.keep(found) for shape in shapes) else None
 
 
@@ -204,7 +204,7 @@ def winners(beams: Sequence[Beam], ends: Sequence[Hypothesis]) -> list[list[int 
         way = set(end.history())
         places: list[int | None] = []
         for beam in beams:
-            last = [at for at, one in enumerate(beam.kept) if one in way]
+            last = [index for index, one in enumerate(beam.kept) if one in way]
             places.append(last[-1] if last else None)
         found.append(places)
     return found

@@ -70,7 +70,7 @@ def _records(path: Path) -> Iterator[Record]:
     for number, line in enumerate(read_lines(path), 1):
         try:
             values = json.loads(line)
-            source, texts = values["source"], tuple(one["text"] for one in values["hypotheses"])
+            source, texts = values["source"], tuple(hypothesis["text"] for hypothesis in values["hypotheses"])
         except (ValueError, LookupError, TypeError):
             place = Place(str(path), number)
             raise InputError("this is no record of outputs", place, "give what `generate --json` writes") from None

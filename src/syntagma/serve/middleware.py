@@ -1,4 +1,4 @@
-"""What stands before the service: hosts, origins, the token, the size of a body, and the headers of every answer.
+"""The middleware before the service: hosts, origins, the token, the size of a body, and the headers of every answer.
 
 It is plain ASGI around the application.  The body is read here, up to its limit, before anything else sees the request.
 """
@@ -65,6 +65,17 @@ class Rules:
     """The time limit of a request."""
     patience: float = 1.0
     """How long a request may wait for others; who would wait longer is refused at once."""
+    root_path: str = ""
+    """What stands before every path where a proxy serves this beside other things, such as /syntagma."""
+
+
+def needs_token(path: str) -> bool:
+    """Whether a path is for those with the token, where there is one.
+
+    >>> [needs_token(path) for path in ("/v1/generate", "/metrics", "/healthz", "/studio/api.js")]
+    [True, True, False, False]
+    """
+    return path.startswith("/v1/") or path == "/metrics"
 
 
 def is_loopback(host: str) -> bool:
@@ -131,6 +142,7 @@ class Guard:
             return
         begun = time.monotonic()
         status = 0
+        scope = {**scope, "path": self._below_root(scope["path"])}
         method, asked = scope["method"], dict(scope["headers"])
         request_id = _request_id(asked.get(b"x-request-id", b"").decode("latin-1"))
         if method == "HEAD":
@@ -149,6 +161,8 @@ class Guard:
         self.counters.open += 1
         try:
             self._check(scope)
+            if not scope["path"]:  # relative addresses need the slash
+                raise Refusal(308, "It is one slash further.", location=f"{self.rules.root_path}/")
             body = await self._body(scope, receive)
             _check_kind(scope, body)
             await self.app(scope, _again(body, receive), answer)
@@ -175,8 +189,7 @@ class Guard:
             scheme, _, netloc = origin.partition("://")
             if scheme not in ("http", "https") or netloc.lower() != host.lower():
                 raise Refusal(400, "The request comes from a page of another origin.")
-        locked = scope["path"].startswith("/v1/") or scope["path"] == "/metrics"
-        if self.rules.token is not None and locked:
+        if self.rules.token is not None and needs_token(scope["path"]):
             kind, _, given = headers.get(b"authorization", b"").partition(b" ")
             right = hmac.compare_digest(given.strip(), self.rules.token.encode())
             if kind.lower() != b"bearer" or not right:
@@ -210,6 +223,11 @@ class Guard:
         fixed = HEADERS | {"cache-control": cache}
         given = {name.lower() for name, _ in own}
         return [*own, *((n.encode(), v.encode()) for n, v in fixed.items() if n.encode() not in given)]
+
+    def _below_root(self, path: str) -> str:
+        """The path without what a proxy has put before it, if it has left it there."""
+        root = self.rules.root_path
+        return path[len(root) :] if root and (path == root or path.startswith(f"{root}/")) else path
 
     def _path(self, path: str) -> str:
         """The path as a label: those that clients make up are one."""

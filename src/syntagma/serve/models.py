@@ -12,6 +12,8 @@ from typing import Any, TypeVar
 from syntagma.errors import ConfigError, SyntagmaError
 from syntagma.hub import bundled, find_folder
 from syntagma.network.config import ModelConfig
+from syntagma.network.folder import read_config
+from syntagma.network.purpose import Purpose
 from syntagma.parse import Parser
 from syntagma.search import Generator
 from syntagma.serve import schemas
@@ -30,7 +32,7 @@ class Desk:
         self._waiting = 0
 
     async def do(self, call: Callable[..., Answer], *arguments: Any) -> Answer:
-        """What `call` gives; `Busy` where too many wait."""
+        """Run `call`; `Busy` where too many wait."""
         if self._waiting >= self._queue:
             raise Busy("too many requests are waiting", remedy="ask again in a moment")
         self._waiting += 1
@@ -54,7 +56,7 @@ class Served:
     generator: Generator
     worker: Worker
     desk: Desk
-    task: str | None = None
+    purpose: Purpose
 
     @property
     def guided(self) -> bool:
@@ -62,10 +64,12 @@ class Served:
         return self.generator.config.guided
 
     def info(self) -> dict[str, Any]:
-        """What /v1/models says of it."""
+        """The model's entry in /v1/models."""
         return {
             "name": self.name,
-            "task": self.task,
+            "task": self.purpose.task,
+            "source_language": self.purpose.source_language,
+            "target_language": self.purpose.target_language,
             "guided": self.guided,
             "labels": list(self.generator.vocabulary.labels),
             "defaults": self.generator.defaults.to_dict(),
@@ -74,7 +78,13 @@ class Served:
 
 
 def load_models(
-    names: Sequence[str], *, batch: int = 32, queue: int = 128, threads: int | None = None
+    names: Sequence[str],
+    *,
+    batch: int = 32,
+    queue: int = 128,
+    threads: int | None = None,
+    device: str = "auto",
+    precision: str | None = None,
 ) -> dict[str, Served]:
     """The models of those names or folders, by default all bundled guided ones, each under its folder's name."""
     chosen = list(names) or bundled_guided()
@@ -86,10 +96,9 @@ def load_models(
         known = folder.resolve().name if Path(name).exists() or name in bundled("model") else name.rpartition("/")[2]
         if known in found:
             raise ConfigError(f"two models are called {known!r}", remedy="rename the folder of one of them")
-        generator = Generator.from_pretrained(folder, threads=threads)
-        about = read_mapping(folder / "config.json").get("about", {})
-        task = about.get("task") if isinstance(about, dict) else None
-        found[known] = serve_model(known, generator, task=task, batch=batch, queue=queue)
+        generator = Generator.from_pretrained(folder, device=device, precision=precision, threads=threads)
+        _, about = read_config(folder, read_mapping(folder / "config.json"))
+        found[known] = serve_model(known, generator, purpose=Purpose.of(about, known), batch=batch, queue=queue)
     return found
 
 
@@ -97,13 +106,13 @@ def serve_model(
     name: str,
     generator: Generator,
     *,
-    task: str | None = None,
+    purpose: Purpose | None = None,
     batch: int = 32,
     queue: int = 128,
 ) -> Served:
     """A model with a thread of its own, which is not started yet."""
     worker = Worker(generator, batch=batch, queue=queue)
-    return Served(name, generator, worker, Desk("details", queue), None if task is None else str(task))
+    return Served(name, generator, worker, Desk("details", queue), purpose or Purpose.of({}, name))
 
 
 def bundled_guided() -> list[str]:

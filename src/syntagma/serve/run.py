@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import re
 import signal
 import socket
 import sys
@@ -21,9 +22,13 @@ from syntagma.serve.compare import VoteStore, VotingSession, read_items
 from syntagma.serve.control import ControlStore, ControlTask, read_task
 from syntagma.serve.middleware import Rules, is_loopback
 from syntagma.serve.models import load_bundled_parser, load_models
+from syntagma.serve.protocol import PromptProtocol
+from syntagma.serve.questions import QUESTIONS, read_questions
 from syntagma.serve.service import Service
 from syntagma.settings import Settings
 
+SWITCH = 0.001
+"""Seconds after which a search gives way to the event loop, which would wait five times as long after every call."""
 SHORTEST_TOKEN = 8
 LOG_LEVELS = ("error", "warning", "info", "debug")
 """With `info` every request has a line: its id, method, path, status and seconds."""
@@ -42,15 +47,23 @@ class ServeSettings(Settings):
     compare: str | None = None
     control_task: str | None = None
     votes: str = "votes.sqlite"
+    questions: str | None = None
+    """A file of the comparison's questions; those of the paper unless given."""
+    ties: bool = True
+    """Whether voters may see no difference."""
     batch: int = 32
     queue: int = 128
     seconds: float = 30.0
     patience: float = 1.0
     """Seconds that a request may wait for others; who would wait longer is refused at once."""
     threads: int | None = None
+    device: str = "auto"
+    precision: str | None = None
     drain: float = 0.0
     """Seconds after a signal in which it still serves, and /readyz says that it stops, so that a proxy can see it."""
     log_level: str = "warning"
+    root_path: str = ""
+    """The path under which a proxy serves it, such as /syntagma; empty where it has a host of its own."""
 
     def __post_init__(self) -> None:
         for name in ("batch", "queue"):
@@ -64,6 +77,8 @@ class ServeSettings(Settings):
             raise ConfigError(f"draining for {self.drain} s makes no sense", remedy="give up to 3600 seconds")
         if self.log_level not in LOG_LEVELS:
             raise ConfigError(f"there is no log level {self.log_level!r}", remedy=f"use {', '.join(LOG_LEVELS)}")
+        if self.root_path and not re.fullmatch(r"(/[A-Za-z0-9._~-]+)+", self.root_path):
+            raise ConfigError(f"{self.root_path!r} is no path to serve under", remedy="give one such as /syntagma")
         if self.token is None and not is_loopback(self.host):
             raise ConfigError(
                 f"{self.host} can be reached from other machines, and there is no token",
@@ -83,10 +98,13 @@ def serve(settings: ServeSettings) -> None:
     """Serve until a signal comes; then finish what was begun."""
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="syntagma: %(message)s")
     logging.getLogger("syntagma").setLevel(settings.log_level.upper())
+    sys.setswitchinterval(SWITCH)
     with _listen(settings.host, settings.port) as listener:
         comparison = None
         if settings.compare is not None:
-            comparison = VotingSession(read_items(Path(settings.compare)), VoteStore(Path(settings.votes)))
+            questions = QUESTIONS if settings.questions is None else read_questions(Path(settings.questions))
+            items, store = read_items(Path(settings.compare)), VoteStore(Path(settings.votes))
+            comparison = VotingSession(items, store, questions, ties=settings.ties)
         control = None
         if settings.control_task is not None:
             control = ControlTask(read_task(Path(settings.control_task)), ControlStore(Path(settings.votes)))
@@ -95,6 +113,8 @@ def serve(settings: ServeSettings) -> None:
             batch=settings.batch,
             queue=settings.queue,
             threads=settings.threads,
+            device=settings.device,
+            precision=settings.precision,
         )
         rules = Rules(
             settings.token,
@@ -102,6 +122,7 @@ def serve(settings: ServeSettings) -> None:
             frozenset(host.lower() for host in settings.hosts),
             seconds=settings.seconds,
             patience=settings.patience,
+            root_path=settings.root_path,
         )
         service = Service(models, parser=load_bundled_parser(), comparison=comparison, control=control, rules=rules)
         config = uvicorn.Config(
@@ -111,7 +132,7 @@ def serve(settings: ServeSettings) -> None:
             server_header=False,
             proxy_headers=False,
             ws="none",
-            http="h11",
+            http=PromptProtocol,
             lifespan="on",
             timeout_graceful_shutdown=int(settings.seconds) + 5,
         )
@@ -142,7 +163,8 @@ class Server(uvicorn.Server):
             name = f"[{host}]" if ":" in host else host
             names = ", ".join(self.service.models)
             with contextlib.suppress(OSError):  # nobody reads it
-                print(f"syntagma: serving {names} at http://{name}:{port}/", file=sys.stderr, flush=True)
+                root = self.service.rules.root_path
+                print(f"syntagma: serving {names} at http://{name}:{port}{root}/", file=sys.stderr, flush=True)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Stop at the first signal after finishing what was begun, at a second SIGINT at once."""

@@ -1,4 +1,4 @@
-"""What the service reads and answers, as OpenAPI tells it.
+"""Requests and answers of the service, as OpenAPI tells them.
 
 Requests are strict: an unknown key, a value of another type or beyond a limit is refused.  Answers are described here
 and made elsewhere as plain values.
@@ -6,11 +6,14 @@ and made elsewhere as plain values.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from dataclasses import fields
+from typing import Annotated, Any, Literal, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model, model_validator
 
 from syntagma.aliases import ALIASES, renamed
+from syntagma.search.options import SearchOptions
+from syntagma.settings import Bounds, describe
 
 TEXT, LONG_TEXT, TEXTS, PARSED = 400, 20_000, 32, 64
 BEAM, NBEST, DEPTH, WISHES, PINS = 16, 16, 32, 16, 64
@@ -34,54 +37,57 @@ class Request(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 
-class RequestOptions(Request):
+_SERVED = {
+    "beam": Bounds(ge=1, le=BEAM),
+    "max_depth": Bounds(ge=1, le=DEPTH),
+    "channel_weight": Bounds(ge=0, le=100),
+    "diversity_penalty": Bounds(ge=0, le=100),
+    "num_beam_groups": Bounds(ge=0, le=BEAM),
+    "prune": Bounds(ge=0, le=1000),
+    "reward": Bounds(ge=-100, le=100),
+    "seed": Bounds(ge=0, le=2**53 - 1),
+    "temperature": Bounds(ge=0.01, le=100),
+}
+"""Bounds of the service, where they are closer than those of `SearchOptions`."""
+_KEPT = {"max_tokens", "max_row_steps", "bounds"}
+"""Options that are the service's own business."""
+
+
+def _search_fields() -> dict[str, Any]:
+    """The fields of `SearchOptions` that a client may set, under former names as well."""
+    hints = get_type_hints(SearchOptions)
+    metadata = {item.name: item.metadata for item in fields(SearchOptions)}
+    made: dict[str, Any] = {}
+    for line in describe(SearchOptions):
+        if line.name not in _KEPT:
+            bounds = _SERVED.get(line.name) or metadata[line.name].get("bounds", Bounds())
+            limits = {name: value for name, value in bounds._asdict().items() if value is not None}
+            made[line.name] = (hints[line.name] | None, Field(None, description=line.help, **limits))
+    for former, alias in ALIASES["SearchOptions"].items():
+        kind = Literal["score", "joint", "whole"] if former == "rank" else hints[alias.name]
+        made[former] = (kind | None, Field(None, description=f"Now {alias.name}.", deprecated=True))
+    return made
+
+
+SearchFields: Any = create_model("SearchFields", __base__=Request, **_search_fields())
+
+
+class RequestOptions(SearchFields):  # type: ignore[misc]
     """How to search and what to ask of the structure; what is left out is the model's default."""
 
     model: Name | None = Field(None, description="A name of /v1/models; by default the first.")
-    beam: int | None = Field(None, ge=1, le=BEAM, description="Hypotheses kept at each depth.")
     nbest: int | None = Field(None, ge=1, le=NBEST, description="How many outputs to answer with.")
-    alpha: float | None = Field(None, ge=0, lt=1, description="The accumulation weight.")
-    score: Literal["sum", "mean"] | None = Field(None, description="An infill's log-probabilities summed or averaged.")
-    rerank: Literal["none", "joint", "seq2seq"] | None = Field(
-        None, description="Order outputs by the search's score, by their log-probability, or also by that in one go."
-    )
-    channel_weight: float | None = Field(None, ge=0, le=100, description="How much the noisy channel counts there.")
-    forbid_copy: bool | None = Field(None, description="Leave out an output that only repeats the source.")
-    no_adjacent_repeats: bool | None = Field(None, description="Leave out the same words twice in a row.")
-    known_words_only: bool | None = Field(None, description="Write no words that the model makes up.")
-    rank: Literal["score", "joint", "whole"] | None = Field(
-        None, description="Was the name of rerank.", deprecated=True
-    )
-    back: float | None = Field(None, ge=0, le=100, description="Was the name of channel_weight.", deprecated=True)
-    novel: bool | None = Field(None, description="Was the name of forbid_copy.", deprecated=True)
-    stutter: bool | None = Field(None, description="The opposite of no_adjacent_repeats.", deprecated=True)
-    coin: bool | None = Field(None, description="The opposite of known_words_only.", deprecated=True)
-    split: bool | None = Field(None, description="Go through a text sentence by sentence.")
-    prune: float | None = Field(None, ge=0, le=1000, description="Drop what lags behind by so much; 0 drops nothing.")
-    max_depth: int | None = Field(None, ge=1, le=DEPTH, description="How deep a tree may grow.")
     template: Context | None = Field(None, description="The tree's shape, such as (S (NP) (VP *)).")
     exemplar: Text | None = Field(None, description="A sentence whose shape to follow.")
     exemplar_depth: int | None = Field(None, ge=1, le=DEPTH, description="How deep the exemplar's shape counts.")
     control: Literal["soft", "hard"] = Field("soft", description="Favour the template's shape, or guarantee it.")
-    reward: float | None = Field(None, ge=-100, le=100, description="What matching a soft template gains.")
     start: Context | None = Field(None, description="A context to grow from, such as <NP> <VP> , right ?")
     must: Words = Field([], description="Words that must appear.")
     must_not: Words = Field([], description="Words that must not appear.")
-    diversity_penalty: float | None = Field(None, ge=0, le=100, description="A penalty for what hypotheses share.")
-    diversity: float | None = Field(None, ge=0, le=100, description="Was diversity_penalty.", deprecated=True)
-    sample: bool | None = Field(None, description="Draw hypotheses instead of searching for the best.")
-    temperature: float | None = Field(None, ge=0.01, le=100)
-    top_p: float | None = Field(None, gt=0, le=1)
-    seed: int | None = Field(None, ge=0, le=2**53 - 1)
 
     def search(self) -> dict[str, Any]:
         """The options that are given, of those that `SearchOptions` has."""
-        names = (
-            "beam", "alpha", "score", "rerank", "channel_weight", "forbid_copy", "no_adjacent_repeats",
-            "known_words_only", "split", "prune", "max_depth", "reward", "diversity_penalty", "sample", "temperature",
-            "top_p", "seed",
-        )  # fmt: skip
-        given = self.model_dump(include={*names, *ALIASES["SearchOptions"]}, exclude_none=True)
+        given = self.model_dump(include=set(SearchFields.model_fields), exclude_none=True)
         return renamed("SearchOptions", given)
 
 
@@ -148,7 +154,7 @@ class Entry(Request):
 
 
 class Pin(Request):
-    """What an open label of a context becomes."""
+    """The text that an open label of a context is to become."""
 
     index: int = Field(ge=0, lt=BEAM, description="Which context of the beam that is sent, from 0.")
     label: int = Field(ge=1, le=10_000, description="Which of its open labels, from 1.")
@@ -171,7 +177,7 @@ class GrowRequest(RequestOptions):
     text: Text
     beam_state: Annotated[list[Entry], Field(min_length=1, max_length=BEAM)] | None = None
     levels: int | None = Field(None, ge=1, le=DEPTH, description="How many depths; by default 1, in a stream all.")
-    pins: Annotated[list[Pin], Field(max_length=PINS)] = []
+    pins: Annotated[list[Pin], Field(max_length=PINS)] = Field([])
     require: Wish = Wish()
     forbid: Wish = Wish()
 
@@ -198,7 +204,7 @@ class VoteRequest(Request):
 
 
 class Problem(BaseModel):
-    """What was wrong, in one sentence."""
+    """A problem in one sentence."""
 
     error: str
 
@@ -222,7 +228,7 @@ class ParserInfo(BaseModel):
 
 
 class ModelsAnswer(BaseModel):
-    """What the service has."""
+    """The models that the service has."""
 
     models: list[ModelInfo]
     parser: ParserInfo | None
@@ -280,7 +286,7 @@ class TemplateAnswer(BaseModel):
 
 
 class SentencesAnswer(BaseModel):
-    """What of a text is searched at a time: its sentences."""
+    """The sentences of a text, which are searched one at a time."""
 
     sentences: list[str]
 
@@ -294,7 +300,7 @@ class TokenInfo(BaseModel):
 
 
 class PartInfo(BaseModel):
-    """What one open label became."""
+    """The part that filled one open label."""
 
     label: str
     became: str

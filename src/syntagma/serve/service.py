@@ -1,4 +1,4 @@
-"""What each request does, apart from HTTP: models and searches in, plain values out."""
+"""The work of each request, apart from HTTP: models and searches in, plain values out."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from syntagma.errors import ConfigError, SyntagmaError
 from syntagma.parse import Parser
 from syntagma.search.document import Document, segments
 from syntagma.search.explain import explainable, explained
+from syntagma.search.outcome import check_found
 from syntagma.search.request import SearchRequest
 from syntagma.search.result import Output
-from syntagma.serve.admission import DESCRIBED, Admission, Ticket, parse_rows, search_rows
+from syntagma.serve.admission import DESCRIBED, MOST_ROWS, Admission, Ticket, parse_rows, search_rows
 from syntagma.serve.compare import VotingSession
 from syntagma.serve.control import ControlTask
 from syntagma.serve.counters import Counters
@@ -116,7 +117,7 @@ class Service:
             "syntagma_turns_total": {name: float(worker.turns) for name, worker in workers.items()},
             "syntagma_row_steps_total": {name: float(worker.row_steps) for name, worker in workers.items()},
         }
-        return self.counters.text(gauges, totals)
+        return self.counters.text(gauges, totals, self.admission.refused)
 
     # -- generating
 
@@ -238,7 +239,10 @@ class Service:
         """Let a search in, with what it is expected to take."""
         beam = settings(self.model(request.model).generator, request).beam
         parsed = parse_rows([request.exemplar]) if request.exemplar is not None else 0.0
-        return self.admission.enter(search_rows(texts, beam, described) + parsed)
+        rows = search_rows(texts, beam, described)
+        if rows > MOST_ROWS:
+            raise ConfigError("this is more than one request may ask for", remedy="send fewer texts or a narrower beam")
+        return self.admission.enter(rows + parsed)
 
     async def _begin(self, request: GrowRequest, levels: int | None) -> Growing:
         served = self.model(request.model)
@@ -252,7 +256,7 @@ class Service:
     def _check(served: Served, done: SearchRequest | Exception) -> SearchRequest:
         if isinstance(done, Exception):
             raise done
-        served.generator.check_found(done)
+        check_found(done)
         return done
 
     # -- parsing
@@ -297,10 +301,10 @@ class Service:
 
     # -- comparing
 
-    async def next_item(self, voter: str) -> dict[str, Any]:
-        """The next item of a voter."""
+    async def next_item(self, voter: str, item: str | None = None) -> dict[str, Any]:
+        """The next item of a voter, or one to see again."""
         assert self.comparison is not None
-        return await self.voting.do(self.comparison.next, voter)
+        return await self.voting.do(self.comparison.next, voter, item)
 
     async def vote(self, request: VoteRequest) -> dict[str, Any]:
         """Store a vote; it is stored to the end even if the client leaves."""

@@ -1,4 +1,4 @@
-"""What votes say: for each question and pair of systems who won, how sure that is, and whether the voters agree."""
+"""The verdict of votes: for each question and pair of systems who won, how sure that is, and whether voters agree."""
 
 from __future__ import annotations
 

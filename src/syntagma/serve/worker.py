@@ -116,7 +116,7 @@ class Worker:
         return await self.wait(self.put(requests))
 
     async def wait(self, works: Sequence[QueuedRequest]) -> list[SearchRequest | Exception]:
-        """What became of what was put; whoever stops waiting takes it out again."""
+        """Wait for queued requests; whoever stops waiting takes them out again."""
         try:
             found = await asyncio.gather(*(work.future for work in works), return_exceptions=True)
         finally:

@@ -11,7 +11,7 @@ from syntagma.template.syntax import ANY, Items, TemplateError, TemplateNode
 
 
 class NextLabels(NamedTuple):
-    """What may come next: one of `labels`, and whether it may also stop here."""
+    """The labels that may come next, and whether it may also stop here."""
 
     labels: frozenset[str]
     end: bool
@@ -142,5 +142,5 @@ _FREE: Items = (ANY,)
 
 
 def _items(node: TemplateNode | None) -> Items:
-    """What may stand in a node's part; anything where it is free."""
+    """The items that may stand in a node's part; anything where it is free."""
     return _FREE if node is None or node.inside is None else node.inside

@@ -37,7 +37,9 @@ class AuthorsSubwords:
         self.part = self._control(_PART)
         self.sep = self._ids.get(_SEP, self.end)
         self._label_ids = {TOP.name: self._control(_TOP)} | {
-            entry[1:-1]: at for at, entry in enumerate(self._entries) if at >= len(_SPECIALS) and _is_label(entry)
+            entry[1:-1]: index
+            for index, entry in enumerate(self._entries)
+            if index >= len(_SPECIALS) and _is_label(entry)
         }
         self._label_of = {at: Label(name) for name, at in self._label_ids.items()}
         self.labels = tuple(name for name in self._label_ids if name != TOP.name)
@@ -108,7 +110,9 @@ class AuthorsSubwords:
         if known is None:
             pieces = [*list(word[:-1]), word[-1] + "</w>"]
             while len(pieces) > 1:
-                rank, at = min((self._rank.get(pair, len(self._rank)), at) for at, pair in enumerate(pairwise(pieces)))
+                rank, at = min(
+                    (self._rank.get(pair, len(self._rank)), index) for index, pair in enumerate(pairwise(pieces))
+                )
                 if rank == len(self._rank):
                     break
                 pieces[at : at + 2] = [pieces[at] + pieces[at + 1]]

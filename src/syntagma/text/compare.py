@@ -27,8 +27,8 @@ def bare_words(text: str) -> tuple[str, ...]:
 
 def _kept(text: str) -> Iterator[str]:
     """The characters of words, and a space for each other one."""
-    for at, character in enumerate(text):
-        before, after = text[at - 1 : at], text[at + 1 : at + 2]
+    for index, character in enumerate(text):
+        before, after = text[index - 1 : index], text[index + 1 : index + 2]
         if character.isalnum() or unicodedata.category(character)[0] in "MSC":
             yield character
         elif character in "'-":

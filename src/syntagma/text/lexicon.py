@@ -57,10 +57,14 @@ class Lexicon:
 
     def beginning_with(self, start: bytes) -> Iterator[bytes]:
         """The words that begin so."""
-        for at in range(bisect_left(self._sorted, start), len(self._sorted)):
-            if not self._sorted[at].startswith(start):
-                return
-            yield self._sorted[at]
+        for number in range(*self.span(start)):
+            yield self._sorted[number]
+
+    def span(self, start: bytes, within: tuple[int, int] | None = None) -> tuple[int, int]:
+        """From where to where the words that begin so stand in the order of all, or of those in another span."""
+        low, high = within or (0, len(self._sorted))
+        low = bisect_left(self._sorted, start, low, high)
+        return low, bisect_left(self._sorted, start + b"\xff", low, high)  # a byte that no word has
 
 
 def words_of(text: str) -> set[bytes]:

@@ -78,7 +78,7 @@ class PretrainedVocabulary:
         values = [json.loads(text) for text in (tokenizer, source) if text is not None]
         for one in values:
             hide(one, {*hidden, *controls.ids})
-        made, *sources = (Tokenizer.from_str(json.dumps(one)) for one in values)
+        made, *sources = (Tokenizer.from_str(json.dumps(value)) for value in values)
         return PretrainedVocabulary(made, controls, size, *sources)
 
     def save(self, path: str | Path) -> None:

@@ -31,15 +31,15 @@ def sentences(text: str) -> list[str]:
 def _ends(words: Sequence[Word]) -> Iterator[int]:
     """After how many words a sentence ends and another begins."""
     start, depth, quoted, ended = 0, 0, False, False
-    for at, word in enumerate(words[:-1]):
+    for index, word in enumerate(words[:-1]):
         depth = max(0, depth + (word.text in _OPENING) - (word.text in _CLOSING))
         quoted = quoted != (word.text == '"')
         closes = word.text in _CLOSING or word.text in _QUOTES
         ended = _is_end(word.text) or (ended and closes)
-        if ended and not depth and not quoted and _begins(words[at + 1], after_quote=word.text in _QUOTES):
-            if any(character.isalpha() for word in words[start : at + 1] for character in word.text):
-                yield at + 1
-                start = at + 1
+        if ended and not depth and not quoted and _begins(words[index + 1], after_quote=word.text in _QUOTES):
+            if any(character.isalpha() for word in words[start : index + 1] for character in word.text):
+                yield index + 1
+                start = index + 1
             ended = False
 
 

@@ -94,7 +94,7 @@ class Subwords:
         )
         tokenizer.train_from_iterator((unit for words in sentences for unit in _units(words)), trainer)
         learned = json.loads(tokenizer.to_str())["model"]
-        vocabulary = {name: at for at, name in enumerate(controls)}
+        vocabulary = {name: index for index, name in enumerate(controls)}
         vocabulary |= {piece: at + len(controls) for piece, at in learned["vocab"].items()}
         merges = [tuple(pair.split(" ") if isinstance(pair, str) else pair) for pair in learned["merges"]]
         return Subwords(_blank(models.BPE(vocab=vocabulary, merges=merges)))
@@ -232,7 +232,7 @@ def _units(words: Iterable[Word]) -> Iterator[str]:
 
 
 def units_of(word: Word, first: bool) -> tuple[str, ...]:
-    """What byte-pair encoding sees of a word: the word with the space before it, other white space apart."""
+    """The units of a word for byte-pair encoding: the word with the space before it, other white space apart."""
     space = " " + word.space if first else word.space
     if space in ("", " "):
         return (space + word.text,)
@@ -253,4 +253,4 @@ def _byte_alphabet() -> dict[str, int]:
     """The character that spells each byte, as in the library: itself where printable, else from U+0100 on."""
     printable = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
     others = [byte for byte in range(256) if byte not in printable]
-    return {chr(byte): byte for byte in printable} | {chr(0x100 + at): byte for at, byte in enumerate(others)}
+    return {chr(byte): byte for byte in printable} | {chr(0x100 + index): byte for index, byte in enumerate(others)}

@@ -1,4 +1,4 @@
-"""What every vocabulary offers, and which kind a `tokenizer.json` holds."""
+"""The interface of every vocabulary, and loading of any `tokenizer.json`."""
 
 from __future__ import annotations
 

@@ -46,12 +46,12 @@ class BestWeights:
 
     def sweep(self, also: Collection[int] = ()) -> None:
         """Remove the files of steps that are neither in this list nor in `also`, which older checkpoints need."""
-        needed = {self._path(step) for step in (*(one.step for one in self.entries), *also)}
+        needed = {self._path(step) for step in (*(entry.step for entry in self.entries), *also)}
         for path in self.folder.glob("step-*.safetensors"):
             if path not in needed:
                 path.unlink(missing_ok=True)
 
-    def whole(self) -> list[Path]:
+    def undamaged(self) -> list[Path]:
         """The files that are there and undamaged, the best first; a word on stderr for each other."""
         paths = []
         for entry in self.entries:
@@ -67,7 +67,7 @@ class BestWeights:
 
     def to_list(self) -> list[dict[str, Any]]:
         """The entries as plain values."""
-        return [{"step": one.step, "score": one.score, "sha256": one.sha256} for one in self.entries]
+        return [{"step": entry.step, "score": entry.score, "sha256": entry.sha256} for entry in self.entries]
 
     def from_list(self, values: Sequence[dict[str, Any]]) -> None:
         """Take the entries of a checkpoint."""

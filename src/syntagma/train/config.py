@@ -50,7 +50,7 @@ class TrainConfig(Settings):
     preset: str = "small"
     """The size: tiny, small, base, big, paper-paranmt or paper-wmt."""
     architecture: Architecture | None = None
-    """That of the model to start from where not given; without one extra-encoder, or concat for a backbone."""
+    """The network's kind: where not given, that of `init`, else extra-encoder, or concat for a backbone."""
     model: dict[str, Any] = field(default_factory=dict)
     """Settings of the network that differ from the preset's."""
     init: str | None = None
@@ -109,7 +109,7 @@ class TrainConfig(Settings):
     validate_every: int = setting(500, ge=1)
     """Steps between validations."""
     validate_by: Literal["loss", "bleu", "ibleu"] = "loss"
-    """What decides which weights are the best; the last two from greedy outputs for dev sources."""
+    """The figure that decides which weights are the best; BLEU and iBLEU from greedy outputs for dev sources."""
     validate_sentences: int = setting(200, ge=1)
     """Dev sources to generate for, where validation is by BLEU or iBLEU."""
     patience: int = setting(0, ge=0)
@@ -123,11 +123,13 @@ class TrainConfig(Settings):
     log_every: int = setting(50, ge=1)
     """Steps between lines of the log."""
 
-    precision: Literal["fp32", "bf16", "auto"] = "fp32"
-    """`auto` is bf16 where the hardware computes in it."""
+    precision: Literal["fp32", "bf16", "fp16", "auto"] = "fp32"
+    """The type to compute in; `auto` is bf16 where the hardware computes in it, else fp16 (with loss scaling) on a GPU,
+    fp32 on a processor."""
     threads: int = setting(0, ge=0)
-    """Of the processor, in each process; 0 is what suits the model: one for a small one, else what torch chooses."""
+    """Processor threads in each process; 0 is what suits the model: one for a small one, else what torch chooses."""
     accelerator: Literal["auto", "cpu", "cuda"] = "auto"
+    """Where to compute."""
     devices: int = setting(1, ge=1)
     """Processes on this machine; `torchrun` decides for itself."""
     nodes: int = setting(1, ge=1)

@@ -6,9 +6,11 @@ its share of every batch.  What is in a batch does not depend on their number.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,8 +20,11 @@ from torch import Tensor
 from syntagma.corpus.batches import Batches
 from syntagma.corpus.store import Corpus, Counts, EncodedPair, Lengths
 from syntagma.errors import ConfigError, Place, SyntagmaError
-from syntagma.network.batch import Batch, Contexts, Example, make_batch, whole_level
+from syntagma.network.batch import Batch, Contexts, Example, make_batch, seq2seq_level
 from syntagma.network.config import ModelConfig
+
+Item = TypeVar("Item")
+Made = TypeVar("Made")
 
 
 class DataError(SyntagmaError):
@@ -34,7 +39,7 @@ class Position(NamedTuple):
 
 
 class Examples(Protocol):
-    """What is read of a split: `syntagma.corpus.store.EncodedPairs`."""
+    """The interface of a split's examples: `syntagma.corpus.store.EncodedPairs`."""
 
     def __len__(self) -> int: ...
     def __getitem__(self, index: int) -> EncodedPair: ...
@@ -120,7 +125,7 @@ class Data:
         source = stored.source_ids.tolist()
         if self.config.guided:
             levels = [(level.context.tolist(), level.infill.tolist()) for level in stored.levels]
-            whole = [whole_level(stored.target_ids.tolist(), self.config)] if self.config.seq2seq_objective else []
+            whole = [seq2seq_level(stored.target_ids.tolist(), self.config)] if self.config.seq2seq_objective else []
             return Example(source, [*levels, *whole])
         target = stored.target_ids if self.config.architecture == "seq2seq" else stored.linear_ids
         return Example(source, [((), target.tolist())])
@@ -188,6 +193,25 @@ def walk(batches: Batches, start: Position) -> Iterator[tuple[Position, Position
         yield Position(epoch, number), after, numbers
 
 
+def ahead(make: Callable[[Item], Made], items: Iterable[Item], depth: int = 2) -> Generator[Made, None, None]:
+    """`make` of each item in turn, by a thread that is at most `depth` items ahead; what it raises comes in its turn.
+
+    >>> list(ahead(str.upper, ["a", "b", "c", "d"]))
+    ['A', 'B', 'C', 'D']
+    """
+    worker = ThreadPoolExecutor(1, "batches")
+    waiting: deque[Future[Made]] = deque()
+    try:
+        for item in items:
+            waiting.append(worker.submit(make, item))
+            if len(waiting) > depth:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        worker.shutdown(cancel_futures=True)
+
+
 def _longest(lengths: Lengths, config: ModelConfig) -> npt.NDArray[np.int64]:
     """The positions that each example needs."""
     source = lengths.source + 1
@@ -205,7 +229,7 @@ def _longest_infill(lengths: Lengths, config: ModelConfig) -> Counts:
 
 
 def _costs(lengths: Lengths, config: ModelConfig) -> npt.NDArray[np.int64]:
-    """What each example adds to a batch: source, contexts and infills (n, 3)."""
+    """The tokens that each example adds to a batch: source, contexts and infills (n, 3)."""
     source = lengths.source + 1
     if not config.guided:
         target = lengths.target if config.architecture == "seq2seq" else lengths.linear
@@ -227,5 +251,5 @@ def check_vocabulary(corpus: Corpus, config: ModelConfig, fingerprint: str | Non
         what = f"its labels ({' '.join(corpus.labels)}) are not those of the model"
         raise ConfigError(what, place, "prepare it with the labels of the model, or train a new one")
     if corpus.subwords.size != config.vocabulary or (fingerprint is not None and fingerprint != corpus.fingerprint):
-        remedy = "prepare it with --tokenizer and the model's tokenizer.json, or train a new model"
+        remedy = "prepare it with tokenizer=FILE, the model's tokenizer.json, or train a new model"
         raise ConfigError("it was made with another tokenizer than the model", place, remedy)

@@ -1,4 +1,4 @@
-"""What a run computes on: one process, or several under Lightning Fabric.
+"""The processes of a run: one, or several under Lightning Fabric.
 
 One process needs nothing but torch.  Several (`devices=2`, more nodes, or `torchrun`) need the extra `fabric`: it
 starts them, and keeps their gradients together with DDP, over NCCL on GPUs and gloo on processors.
@@ -51,11 +51,11 @@ class Engine:
         if config.threads:
             torch.set_num_threads(config.threads)
         self.device = _device(config.accelerator)
+        self.dtype = compute_dtype(config, self.device)
 
     def wrap(self, network: Learns) -> nn.Module:
         """The network on the device, so that a call gives its loss."""
         self._choose_threads(network)
-        self._bf16 = use_bf16(self.config, self.device)
         return LossModule(network.to(self.device))
 
     def _choose_threads(self, network: Learns) -> None:
@@ -65,7 +65,7 @@ class Engine:
 
     def precision(self) -> AbstractContextManager[Any]:
         """The precision that the forward pass computes in."""
-        return torch.autocast(self.device.type, torch.bfloat16) if self._bf16 else nullcontext()
+        return nullcontext() if self.dtype == torch.float32 else torch.autocast(self.device.type, self.dtype)
 
     def backward(self, module: nn.Module, loss: Tensor, last: bool) -> None:
         """Add up gradients; `last` says whether it is the last time before they are used."""
@@ -76,7 +76,7 @@ class Engine:
         return values
 
     def broadcast(self, values: Any) -> Any:
-        """What the first process has."""
+        """Give every process the first one's value."""
         return values
 
     def barrier(self) -> None:
@@ -94,13 +94,13 @@ class FabricEngine(Engine):
         self.rank = fabric.global_rank
         self.world = fabric.world_size
         self.device = fabric.device
+        self.dtype = compute_dtype(config, self.device)
         if config.threads:
             torch.set_num_threads(config.threads)
 
     def wrap(self, network: Learns) -> nn.Module:
         """The network under DDP."""
         self._choose_threads(network)
-        self._bf16 = use_bf16(self.config, self.device)
         module = LossModule(network)
         tables = [name for name, _ in module.named_buffers()]  # the same everywhere, not to be sent at every step
         DistributedDataParallel._set_params_and_buffers_to_ignore_for_model(module, tables)  # type: ignore[no-untyped-call]
@@ -124,7 +124,7 @@ class FabricEngine(Engine):
         return summed
 
     def broadcast(self, values: Any) -> Any:
-        """What the first process has."""
+        """Give every process the first one's value."""
         return self.fabric.broadcast(values)
 
     def barrier(self) -> None:
@@ -163,10 +163,10 @@ def _device(accelerator: str) -> torch.device:
     return torch.device("cuda" if available and accelerator != "cpu" else "cpu")
 
 
-def use_bf16(config: TrainConfig, device: torch.device) -> bool:
-    """Whether the forward pass computes in bf16."""
+def compute_dtype(config: TrainConfig, device: torch.device) -> torch.dtype:
+    """What the forward pass computes in; `auto` is bf16 where the hardware has it, else fp16 on a GPU."""
     if config.precision != "auto":
-        return config.precision == "bf16"
+        return {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}[config.precision]
     if device.type == "cuda":
-        return bool(torch.cuda.is_bf16_supported())
-    return bool(torch.cpu._is_avx512_bf16_supported())
+        return torch.bfloat16 if torch.cuda.is_bf16_supported(including_emulation=False) else torch.float16
+    return torch.bfloat16 if torch.cpu._is_avx512_bf16_supported() else torch.float32

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,16 @@ from torch import Tensor
 from syntagma import __version__
 from syntagma.corpus.store import Corpus
 from syntagma.network.network import Network
+from syntagma.network.purpose import Purpose
 from syntagma.network.storage import save_pretrained
 from syntagma.runs.checkpoint import CheckpointError, disk_errors
 from syntagma.runs.log import duration
 from syntagma.train.average import average
 from syntagma.train.trainer import Trainer
 from syntagma.train.validate import Validation, validate
+
+_GUESSED_PAIRS = 200
+"""Pairs by which a model's languages are guessed."""
 
 _CARD = """# {name}
 
@@ -47,7 +52,7 @@ done with this model.
 
 @dataclass(frozen=True)
 class Exported:
-    """What became the model: its figures, and which weights they are."""
+    """The exported model: its figures, and which weights they are."""
 
     validation: Validation
     steps: tuple[int, ...]
@@ -65,6 +70,7 @@ def export(trainer: Trainer, corpus: Corpus, command: str) -> Exported:
     chosen = _choose(trainer)
     if trainer.main:
         about = {
+            **_purpose(corpus, trainer.config.dev_split).to_dict(),
             "data": corpus.folder.name,
             "steps": list(chosen.steps),
             "figures": chosen.validation.figures,
@@ -76,13 +82,19 @@ def export(trainer: Trainer, corpus: Corpus, command: str) -> Exported:
     return chosen
 
 
+def _purpose(corpus: Corpus, split: str) -> Purpose:
+    """What the model is for, by the languages of a few pairs."""
+    pairs = list(islice(corpus.split(split), _GUESSED_PAIRS))
+    return Purpose.guess([pair.source for pair in pairs], [pair.target for pair in pairs])
+
+
 def _save(trainer: Trainer, card: str, about: dict[str, Any]) -> None:
     material = trainer.material
     if isinstance(material.network, Network):
         save_pretrained(trainer.out, material.network, material.vocabulary, card, about=about)
         return
-    from syntagma.backbone.network import Backbone
-    from syntagma.backbone.storage import save_backbone
+    from syntagma.network.backbone.network import Backbone
+    from syntagma.network.backbone.storage import save_backbone
 
     assert isinstance(material.network, Backbone)
     assert material.origin is not None
@@ -91,7 +103,7 @@ def _save(trainer: Trainer, card: str, about: dict[str, Any]) -> None:
 
 def _choose(trainer: Trainer) -> Exported:
     """The better of the average and the best, loaded into the network."""
-    paths = trainer.best.whole() if trainer.main else []
+    paths = trainer.best.undamaged() if trainer.main else []
     if trainer.main and not paths:
         raise CheckpointError("none of the best weights is whole", None, "go on training with another folder")
     sets: list[list[Path]] = [paths] if len(paths) == 1 else [paths, paths[:1]]

@@ -8,8 +8,8 @@ from typing import Literal
 from syntagma.corpus.store import Split
 from syntagma.metrics import Bleu, IBleu, Metric, Segment, SelfBleu
 from syntagma.network.interface import Learns
+from syntagma.runtime.folder import torch_runtime
 from syntagma.search import Generator, SearchOptions
-from syntagma.search.loading import torch_runtime
 from syntagma.text import split
 from syntagma.text.vocabulary import Vocabulary
 from syntagma.train.validate import Validation

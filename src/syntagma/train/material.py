@@ -1,4 +1,4 @@
-"""What a run trains: a network, the vocabulary of its ids, and the examples in those ids.
+"""The material of a run: a network, the vocabulary of its ids, and the examples in those ids.
 
 A network of our own reads the ids that the corpus holds; a backbone has a vocabulary of its own, and the corpus's texts
 and trees are tokenised with it.
@@ -24,7 +24,7 @@ from syntagma.train.start import starting_network
 from syntagma.train.tokenised import Tokenised
 
 if TYPE_CHECKING:
-    from syntagma.backbone.storage import Origin
+    from syntagma.network.backbone.storage import Origin
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def gather(config: TrainConfig, corpus: Corpus, engine: Engine, folder: Path) ->
     torch.manual_seed(config.seed)
     if config.backbone is None:
         return Material(starting_network(config, corpus), corpus.subwords, lambda name: _split(corpus, name).examples)
-    from syntagma.backbone.storage import make_backbone
+    from syntagma.network.backbone.storage import make_backbone
 
     rank = config.lora_rank if config.lora else 0
     network, vocabulary, origin = make_backbone(

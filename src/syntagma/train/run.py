@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any, Literal
 
@@ -31,7 +31,7 @@ from syntagma.train.data import Data
 from syntagma.train.engine import Engine, make_engine
 from syntagma.train.export import Exported, export
 from syntagma.train.material import Material, gather
-from syntagma.train.profile import attach, stopwatch
+from syntagma.train.profile import DATA, attach, stopwatch
 from syntagma.train.start import settled
 from syntagma.train.state import TrainState
 from syntagma.train.trainer import Trainer
@@ -209,11 +209,12 @@ def profile(config: TrainConfig, out: str | Path, steps: int = PROFILED) -> dict
     handles = attach(watch, trainer.network)
     trainer.stepper.watch = watch
     trainer.network.train()
-    taken = trainer.upcoming()
-    for number in range(steps + 3):
-        if number == 3:  # the first steps are slower
-            watch.reset()
-        trainer.stepper.step(number, next(taken), 1e-5)
+    with closing(trainer.upcoming()) as upcoming:
+        for number in range(steps + 3):
+            if number == 3:  # the first steps are slower
+                watch.reset()
+            watch.switch(DATA)
+            trainer.stepper.step(number, next(upcoming), 1e-5)
     watch.switch(OTHER)
     for handle in handles:
         handle.remove()

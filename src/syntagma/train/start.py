@@ -127,7 +127,7 @@ def _same_pieces(start: Pretrained[Network], corpus: Corpus, network: Network) -
         what = "it was made with another tokenizer than the model, whose pieces cannot be compared"
         raise ConfigError(what, Place(str(corpus.folder)), "start from a model that was trained by Syntagma")
     old, new = (
-        {vocabulary.piece(at): at for at in range(vocabulary.first_text_id, vocabulary.size)}
+        {vocabulary.piece(index): index for index in range(vocabulary.first_text_id, vocabulary.size)}
         for vocabulary in (start.subwords, corpus.subwords)
     )
     both = sorted(old.keys() & new.keys())

@@ -20,6 +20,8 @@ class Window:
     tokens: float = 0.0
     norm: float = 0.0
     steps: int = 0
+    skipped: int = 0
+    """Steps whose gradients overflowed (fp16)."""
     seconds: float = 0.0
 
     def figures(self) -> dict[str, float]:
@@ -29,7 +31,7 @@ class Window:
             "loss": self.total / tokens,
             "nll": self.nll / tokens,
             "accuracy": self.correct / tokens,
-            "grad_norm": self.norm / max(self.steps, 1),
+            "grad_norm": self.norm / max(self.steps - self.skipped, 1),
             "tokens_per_second": self.tokens / max(self.seconds, 1e-9),
         }
 
@@ -55,6 +57,8 @@ class TrainState:
     enough: bool = False
     """Whether patience has run out."""
     best: list[dict[str, Any]] = field(default_factory=list)
+    scaler: dict[str, Any] = field(default_factory=dict)
+    """The loss scale in fp16, and how long it has held."""
     window: Window = field(default_factory=Window)
 
     @property
@@ -67,7 +71,7 @@ class TrainState:
         self.epoch, self.batch = position
 
     def clock(self, minutes: float, reserve: float) -> Clock:
-        """What a time budget has to go by."""
+        """The clock of a time budget."""
         return Clock(minutes, self.seconds, self.step, self.planned_seconds, self.planned_step, reserve)
 
     def to_dict(self) -> dict[str, Any]:

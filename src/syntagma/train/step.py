@@ -22,7 +22,10 @@ from syntagma.stopwatch import OTHER, Stopwatch
 from syntagma.train.config import TrainConfig
 from syntagma.train.data import Levels, Position, share
 from syntagma.train.engine import Engine
-from syntagma.train.profile import DATA, OPTIMISER, OUTPUT, SOURCE
+from syntagma.train.profile import OPTIMISER, OUTPUT, SOURCE
+
+LEAST_SCALE = 2.0**-14
+"""If gradients overflow even at this loss scale, it is not for fp16's range."""
 
 
 class Diverged(SyntagmaError):
@@ -36,8 +39,16 @@ class Taken(NamedTuple):
     numbers: Sequence[int]
 
 
+class Loaded(NamedTuple):
+    """This process's share of a batch on its device; where nothing is left for it, a share that does not count."""
+
+    taken: Taken
+    batch: Batch
+    counts: bool
+
+
 class TrainStep(NamedTuple):
-    """What a step found, summed over all processes, and what the first process and the signals said."""
+    """The sums of a step over all processes, with the plan of the first process and the signals."""
 
     total: float
     nll: float
@@ -49,7 +60,7 @@ class TrainStep(NamedTuple):
 
 
 class Source(Protocol):
-    """What batches are made from: `syntagma.train.data.Data`."""
+    """The interface of what batches are made from: `syntagma.train.data.Data`."""
 
     def batch(self, numbers: Sequence[int], levels: Levels | None = None, epoch: int = 0, /) -> Batch:
         """Some examples as tensors."""
@@ -69,46 +80,56 @@ class Stepper:
         self.levels = levels
         self.weights = dict(network.named_parameters())
         self.optimizer = make_optimizer(config, network)
+        self.scaler = make_scaler(config, engine)
         self.watch = Stopwatch()
 
+    def load(self, taken: Taken) -> Loaded:
+        """Collate this process's share of a batch and bring it to the device."""
+        mine, counts = share(taken.numbers, self.engine.rank, self.engine.world)
+        batch = self.data.batch(mine, self.levels, taken.position.epoch)
+        return Loaded(taken, batch.to(self.engine.device), counts)
+
     def step(
-        self, number: int, batches: Sequence[Taken], rate: float, planned: int = 0, stop: bool = False
+        self, number: int, batches: Sequence[Loaded], rate: float, planned: int = 0, stop: bool = False
     ) -> TrainStep:
-        """Take the step that follows `number` others; `planned` and `stop` are passed on to all processes."""
+        """Take the step that follows `number` others; `planned` and `stop` are passed on to all processes.
+
+        In fp16 a step whose gradients overflow is skipped, and the next one has a smaller loss scale.
+        """
         sums = torch.zeros(6, dtype=torch.float64)
-        for at, taken in enumerate(batches):
-            sums[:4] += self._backward(number, at, taken, last=at + 1 == len(batches))
+        for at, loaded in enumerate(batches):
+            sums[:4] += self._backward(number, at, loaded, last=at + 1 == len(batches))
         self.watch.switch(OPTIMISER)
         sums[4], sums[5] = planned, stop
         total, nll, correct, tokens, *said = self.engine.all_reduce(sums).tolist()
+        self.scaler.unscale_(self.optimizer)
         gradients = [weight.grad for weight in self.weights.values() if weight.grad is not None]
         norm = float(torch.nn.utils.get_total_norm(gradients)) * self.engine.world / max(tokens, 1.0)
-        if not (math.isfinite(total) and math.isfinite(norm)):
-            raise _diverged(total, number, batches)
+        overflow = not math.isfinite(norm) and self.scaler.is_enabled() and self.scaler.get_scale() > LEAST_SCALE
+        if not math.isfinite(total) or not (math.isfinite(norm) or overflow):
+            raise _diverged(total, number, [loaded.taken for loaded in batches])
         clip = self.config.clip
         factor = min(1.0, clip / (norm + 1e-6)) if clip else 1.0
         for gradient in gradients:
             gradient.mul_(factor * self.engine.world / max(tokens, 1.0))
         for group in self.optimizer.param_groups:
             group["lr"] = rate
-        self.optimizer.step()
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
         self.optimizer.zero_grad(set_to_none=True)
         self.watch.switch(OTHER)
         return TrainStep(total, nll, correct, tokens, norm, int(said[0]), bool(said[1]))
 
-    def _backward(self, number: int, at: int, taken: Taken, last: bool) -> Tensor:
-        """Gradients of this process's share of a batch; its sums [total, nll, correct, tokens]."""
-        self.watch.switch(DATA)
-        mine, counts = share(taken.numbers, self.engine.rank, self.engine.world)
-        batch = self.data.batch(mine, self.levels, taken.position.epoch).to(self.engine.device)
+    def _backward(self, number: int, at: int, loaded: Loaded, last: bool) -> Tensor:
+        """Gradients of a batch; its sums [total, nll, correct, tokens]."""
         self.watch.switch(SOURCE)
         torch.manual_seed(_seed(self.config.seed, number, at, self.engine.rank))
         with self.engine.precision():
-            loss, sums = self.module(batch, self.config.smoothing)
+            loss, sums = self.module(loaded.batch, self.config.smoothing)
         self.watch.switch(OUTPUT)
-        self.engine.backward(self.module, loss if counts else loss * 0.0, last)
+        self.engine.backward(self.module, self.scaler.scale(loss if loaded.counts else loss * 0.0), last)
         found: Tensor = sums.cpu()
-        return found if counts else torch.zeros_like(found)
+        return found if loaded.counts else torch.zeros_like(found)
 
 
 def make_optimizer(config: TrainConfig, network: Learns) -> torch.optim.AdamW:
@@ -119,6 +140,15 @@ def make_optimizer(config: TrainConfig, network: Learns) -> torch.optim.AdamW:
         {"params": [weight for weight in weights if weight.dim() <= 1], "weight_decay": 0.0},
     ]
     return torch.optim.AdamW(groups, lr=config.lr, betas=(0.9, 0.98), eps=1e-8, fused=True)
+
+
+def make_scaler(config: TrainConfig, engine: Engine) -> torch.amp.GradScaler:
+    """What keeps small gradients above zero in fp16; in other precisions it does nothing.
+
+    The loss is a sum over tokens, not a mean, so the scale begins lower than usual by their number.
+    """
+    scale = max(LEAST_SCALE, 2.0 ** round(16 - math.log2(config.batch_tokens)))
+    return torch.amp.GradScaler(engine.device.type, init_scale=scale, enabled=engine.dtype == torch.float16)
 
 
 def _seed(*parts: int) -> int:

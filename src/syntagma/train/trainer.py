@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,11 +25,11 @@ from syntagma.runs.schedule import IGNORED, Plan, learning_rate, planned_steps, 
 from syntagma.runs.signals import Signals
 from syntagma.train.average import BestWeights
 from syntagma.train.config import TrainConfig
-from syntagma.train.data import Data, Levels, walk
+from syntagma.train.data import Data, Levels, Position, ahead, walk
 from syntagma.train.engine import Engine
 from syntagma.train.material import Material
 from syntagma.train.state import TrainState, Window
-from syntagma.train.step import Diverged, Stepper, Taken, TrainStep
+from syntagma.train.step import Diverged, Loaded, Stepper, Taken, TrainStep
 from syntagma.train.validate import Validation, Validator, validate
 
 
@@ -82,6 +83,8 @@ class Trainer:
                 what = "the corpus is not the one that this run was begun with"
                 raise ConfigError(what, Place(self.config.data), "give the corpus as it was, or another --out")
             self.state = TrainState.from_dict(values)
+            if self.state.scaler:
+                self.stepper.scaler.load_state_dict(self.state.scaler)
             self.best.from_list(self.state.best)
         return found is not None
 
@@ -91,6 +94,7 @@ class Trainer:
         if not self.main:
             return
         self.state.best = self.best.to_list()
+        self.state.scaler = self.stepper.scaler.state_dict()
         weights = dict(self.network.state_dict())
         tensors = optimizer_tensors(self.stepper.optimizer, self.stepper.weights)
         values = self.state.to_dict() | {"identity": self.identity}
@@ -104,10 +108,10 @@ class Trainer:
         self.network.train()
         log = Log(self.out, self.state.step, self.tensorboard) if self.main else None
         signal = None
-        with self.display, Signals(self.display.quiet) as signals:
+        with self.display, Signals(self.display.quiet) as signals, closing(self.upcoming()) as upcoming:
             try:
-                for number, taken in enumerate(self.upcoming(), self.state.step):
-                    signal = self._iterate(number, taken, signals, log)
+                for number, batches in enumerate(upcoming, self.state.step):
+                    signal = self._iterate(number, batches, signals, log)
                     if signal is not None or self._done():
                         break
                 if signal is None:
@@ -119,24 +123,30 @@ class Trainer:
                     log.close()
         return RunResult(self.state.step, self.state.seconds, self.state.figures, signal, self.main)
 
-    def upcoming(self) -> Iterator[list[Taken]]:
-        """The batches of each step that is still to come."""
+    def upcoming(self) -> Generator[list[Loaded], None, None]:
+        """The batches of each step that is still to come, loaded while the steps before them are taken."""
         if self._done():
             return
-        several: list[Taken] = []
-        for position, after, numbers in walk(self.batches, self.state.position):
-            several.append(Taken(position, numbers))
-            if len(several) == self.config.accumulate:
-                self._after = after
-                yield several
-                several = []
 
-    def _iterate(self, number: int, taken: list[Taken], signals: Signals, log: Log | None) -> int | None:
+        def load(walked: tuple[Position, Position, list[int]]) -> tuple[Position, Loaded]:
+            position, after, numbers = walked
+            return after, self.stepper.load(Taken(position, numbers))
+
+        batches: list[Loaded] = []
+        with closing(ahead(load, walk(self.batches, self.state.position))) as loaded:
+            for after, batch in loaded:
+                batches.append(batch)
+                if len(batches) == self.config.accumulate:
+                    self._after = after
+                    yield batches
+                    batches = []
+
+    def _iterate(self, number: int, batches: list[Loaded], signals: Signals, log: Log | None) -> int | None:
         """One step with what follows it; the signal that stops the run, if any."""
         start = time.monotonic()
         state = self.state
         rate = learning_rate(self.config, state.plan, number)
-        found = self.stepper.step(number, taken, rate, self._planned(), signals.received is not None)
+        found = self.stepper.step(number, batches, rate, self._planned(), signals.received is not None)
         state.step = number + 1
         state.position = self._after
         self._count(found, time.monotonic() - start)
@@ -192,14 +202,17 @@ class Trainer:
             nll=window.nll + found.nll,
             correct=window.correct + found.correct,
             tokens=window.tokens + found.tokens,
-            norm=window.norm + found.norm,
+            norm=window.norm + (found.norm if math.isfinite(found.norm) else 0.0),
             steps=window.steps + 1,
+            skipped=window.skipped + (not math.isfinite(found.norm)),
             seconds=window.seconds + seconds,
         )
 
     def _report(self, rate: float, log: Log | None) -> None:
         state = self.state
         figures = state.window.figures()
+        if self.stepper.scaler.is_enabled():
+            figures |= {"loss_scale": self.stepper.scaler.get_scale(), "skipped_steps": state.window.skipped}
         if log is not None:
             log.write("train", state.step, epoch=state.epoch, lr=rate, **figures, seconds=state.seconds)
         text = f"loss {figures['nll']:.3f}, {figures['tokens_per_second']:,.0f} tokens/s"

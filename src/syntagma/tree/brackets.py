@@ -75,21 +75,21 @@ def _read(text: str) -> list[Tree]:
         items = [item if item[0] == "(" else _ESCAPED.sub(_bracket, item) for item in items]
     trees: list[Tree] = []
     depth = start = 0
-    for at, item in enumerate(items):
+    for index, item in enumerate(items):
         if item == CLOSE:
             if depth == 0:
-                raise _fail(text, at, "this bracket closes nothing", "remove it or open one before it")
-            if items[at - 1][0] == "(":
-                raise _empty(text, items[at - 1], at - 1)
+                raise _fail(text, index, "this bracket closes nothing", "remove it or open one before it")
+            if items[index - 1][0] == "(":
+                raise _empty(text, items[index - 1], index - 1)
             depth -= 1
             if depth == 0:
-                trees.append(_with_root(items[start : at + 1], text, start))
-                start = at + 1
+                trees.append(_with_root(items[start : index + 1], text, start))
+                start = index + 1
         elif item[0] == "(":
             depth += 1
         elif depth == 0:
             what = f"the word {_short(item)} stands outside all brackets"
-            raise _fail(text, at, what, "give it a label and brackets: (X word)")
+            raise _fail(text, index, what, "give it a label and brackets: (X word)")
     if depth:
         raise _fail(text, _unclosed(items), "the bracket opened here is never closed", "add the missing ')'")
     return trees
@@ -111,11 +111,11 @@ def _with_root(walk: list[str], text: str, start: int) -> Tree:
 
 def _unclosed(items: list[str]) -> int:
     opened: list[int] = []
-    for at, item in enumerate(items):
+    for index, item in enumerate(items):
         if item == CLOSE:
             opened.pop()
         elif item[0] == "(":
-            opened.append(at)
+            opened.append(index)
     return opened[-1]
 
 

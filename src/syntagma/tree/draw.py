@@ -135,7 +135,7 @@ def _rule(anchors: list[int], middle: int, width: int, paint: Callable[[str, str
     first, last = anchors[0], anchors[-1]
     marks = dict.fromkeys(anchors, "┬") | {first: "┌", last: "┐"}
     marks[middle] = {"┬": "┼", "┌": "├", "┐": "┤"}.get(marks.get(middle, ""), "┴")
-    line = "".join(marks.get(at, "─") for at in range(first, last + 1))
+    line = "".join(marks.get(index, "─") for index in range(first, last + 1))
     return " " * first + paint(line, RULE_COLOUR) + " " * (width - last - 1)
 
 

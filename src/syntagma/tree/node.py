@@ -145,9 +145,9 @@ class Tree:
         walk = self._walk
         if not self._ends:
             self._ends.extend(constituent_ends(walk))
-        for at in range(self._start, self._stop):
-            if walk[at][0] == "(":
-                yield _fill(_new(Tree), walk, at, self._ends[at], self._ends)
+        for index in range(self._start, self._stop):
+            if walk[index][0] == "(":
+                yield _fill(_new(Tree), walk, index, self._ends[index], self._ends)
 
     @property
     def depth(self) -> int:
@@ -208,11 +208,11 @@ def constituent_ends(walk: Sequence[str]) -> list[int]:
     """
     ends = [0] * len(walk)
     opened: list[int] = []
-    for at, item in enumerate(walk):
+    for index, item in enumerate(walk):
         if item == CLOSE:
-            ends[opened.pop()] = at + 1
+            ends[opened.pop()] = index + 1
         elif item[0] == "(":
-            opened.append(at)
+            opened.append(index)
     return ends
 
 

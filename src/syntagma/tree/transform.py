@@ -88,15 +88,15 @@ def collapse_unary(tree: Tree, joiner: str = "+") -> Tree:
     ends = constituent_ends(walk)
     joined: list[str] = [walk[0]]
     skipped: set[int] = set()  # the closings of the inner links of a chain
-    for at in range(1, len(walk)):
-        item = walk[at]
+    for index in range(1, len(walk)):
+        item = walk[index]
         if item[0] == "(":
-            only_child = at > 1 and walk[at - 1][0] == "(" and ends[at - 1] == ends[at] + 1
-            if only_child and ends[at] - at > 3:
+            only_child = index > 1 and walk[index - 1][0] == "(" and ends[index - 1] == ends[index] + 1
+            if only_child and ends[index] - index > 3:
                 joined[-1] += joiner + item[1:]
-                skipped.add(ends[at] - 1)
+                skipped.add(ends[index] - 1)
                 continue
-        if at not in skipped:
+        if index not in skipped:
             joined.append(item)
     return Tree.from_walk(joined)
 

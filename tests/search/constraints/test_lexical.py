@@ -42,7 +42,7 @@ def test_required_words_cost_a_few_times_the_free_search(must: list[str]) -> Non
         _, cost = search(generator, TEXTS[seed])
         found, steps = search(generator, TEXTS[seed], must=must)
         assert steps <= 8 * cost
-        assert all(found.holds_required(hypothesis) for hypothesis in found.beam)
+        assert all(found.required.held_by(hypothesis) for hypothesis in found.beam)
 
 
 def test_bounds_change_nothing_with_required_words() -> None:

@@ -16,7 +16,7 @@ from syntagma.search.constraints.base import Allowed
 from syntagma.search.constraints.grammar import END, LABELS, WORDS, InfillGrammar, InfillState
 from syntagma.search.constraints.lexicon import Begun, LexiconConstraint, LexiconTable
 from syntagma.search.hypothesis import Hypothesis
-from syntagma.search.infill_beam import InfillTask
+from syntagma.search.task import InfillTask
 from syntagma.text import Subwords, split
 from syntagma.text.lexicon import Lexicon, letter_runs, words_of
 
@@ -129,3 +129,20 @@ def test_a_model_without_a_list_says_so() -> None:
         ConfigError, match="this model has no list of the words that it knows; use known_words_only=false"
     ):
         Generator(TorchRuntime(random_model(SUBWORDS)), SUBWORDS)("I ate.", known_words_only=True)
+
+
+@given(
+    st.sets(st.text("aeinst", min_size=1, max_size=6), max_size=12),
+    st.sampled_from((b"", b"a", b"s", b"te", b"na", b"ins", b"est")),
+)
+def test_pieces_along_words_are_those_that_begin_one(words: set[str], run: bytes) -> None:
+    lexicon = Lexicon({word.encode() for word in words})
+    table = LexiconTable(Lexicon.of([KNOWN]), SUBWORDS, GRAMMAR)
+    starts = {word[len(run) :][:size] for word in lexicon.beginning_with(run) for size in range(1, 7)} - {b""}
+    letters = {piece: token for piece, token in PIECES.items() if piece.isalpha() and piece.islower()}
+    found = set(table.completing(run, lexicon))
+    assert {token for piece, token in letters.items() if piece in starts} <= found
+    assert {SUBWORDS.piece(token).lower() for token in found} <= starts
+    assert {SUBWORDS.piece(token)[1:].lower() for token in table.first_pieces(lexicon)} <= {
+        word.encode()[:size] for word in words for size in range(1, 7)
+    }

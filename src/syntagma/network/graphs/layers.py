@@ -91,7 +91,7 @@ class Layers:
         return self.graph.op("Reshape", rows, self.graph.constant([-1, self.width]))
 
     def attend(self, queries: str, keys: str, values: str, mask: str) -> str:
-        """What queries [B, H, T, D] find in keys and values [B, H, M, D] under a mask that is added: [B * T, W]."""
+        """Attend with queries [B, H, T, D] to keys and values [B, H, M, D] under a mask that is added: [B * T, W]."""
         graph = self.graph
         scores = graph.op("FusedMatMul", queries, keys, domain=MICROSOFT, transB=1, alpha=self.depth**-0.5)
         shares = graph.op("Softmax", graph.op("Add", scores, mask), axis=-1)

@@ -43,7 +43,7 @@ def context_graph(config: ModelConfig, weights: WeightFile) -> bytes:
     graph = net.graph
     ids = graph.input("ids", "int64", ["Q", "C"])
     states = net.tokens(ids, net.places(ids))
-    tables = {"label_index": "slot"} if config.slots else {}
+    tables = {"label_index": "slot"} if config.label_index else {}
     if config.history:
         tables |= {"parent": "parent", "depth_added": "birth"}
     for column, table in tables.items():
@@ -100,7 +100,7 @@ class NetworkLayers(Layers):
         return graph.op("Add", states, graph.op("Gather", positions, places))
 
     def before(self, states: str, block: str, pre: bool) -> str:
-        """What a sublayer sees."""
+        """The input of a sublayer, normed first where norms stand before."""
         return self.norm(states, f"{block}.norm") if pre else states
 
     def after(self, states: str, change: str, block: str, pre: bool) -> str:
@@ -125,8 +125,8 @@ class NetworkLayers(Layers):
         for number in range(count):
             block = f"{name}.layers.{number}.self_attention"
             seen = self.before(states, block, self.pre)
-            found = self.attend(*self.queries_keys_values(seen, f"{block}.attention", shape), mask)
-            states = self.after(states, self.linear(found, f"{block}.attention.output"), block, self.pre)
+            attended = self.attend(*self.queries_keys_values(seen, f"{block}.attention", shape), mask)
+            states = self.after(states, self.linear(attended, f"{block}.attention.output"), block, self.pre)
             states = self.feed_forward(states, f"{name}.layers.{number}.feed_forward")
         return self.norm(states, f"{name}.norm") if self.pre else states
 
@@ -151,7 +151,7 @@ class _Decoder(NetworkLayers):
         self.heads_shape = self.shape(self.rows, self.fed, self.heads, self.depth)
         self.layouts = {name: self._layout(name) for name in ("source", "context")[: 1 + config.attends_to_context]}
         states = self.tokens(self.ids, graph.input("places", "int64", ["N", "L"]))
-        if config.slots:
+        if config.label_index:
             states = graph.op("Add", states, self.embed("slot.weight", graph.input("slots", "int64", ["N", "L"])))
         states = graph.op("Reshape", states, graph.constant([-1, config.width]))
         for number in range(config.decoder_layers):
@@ -177,8 +177,8 @@ class _Decoder(NetworkLayers):
         seen = self.before(states, block, self.pre)
         queries, keys, values = self.queries_keys_values(seen, f"{block}.attention", self.heads_shape)
         keys, values = self._grow(f"keys{number}", keys), self._grow(f"values{number}", values)
-        found = self.attend(queries, keys, values, self.self_mask)
-        return self.after(states, self.linear(found, f"{block}.attention.output"), block, self.pre)
+        attended = self.attend(queries, keys, values, self.self_mask)
+        return self.after(states, self.linear(attended, f"{block}.attention.output"), block, self.pre)
 
     def _grow(self, name: str, new: str) -> str:
         """A cache of the parents, with new keys or values [N, H, L, D] behind it."""
@@ -200,18 +200,18 @@ class _Decoder(NetworkLayers):
             for kind in ("keys", "values")
         )
         shape = self.shape(self.size(layout, 0), -1, self.heads, self.depth)
-        found = self.attend(self.split_heads(self._seat(queries, name), shape), keys, values, mask)
-        change = self.linear(self._rise(found, name, self.fed, self.width), f"{block}.attention.output")
+        attended = self.attend(self.split_heads(self._pack(queries, name), shape), keys, values, mask)
+        change = self.linear(self._unpack(attended, name, self.fed, self.width), f"{block}.attention.output")
         return self.after(states, change, block, pre)
 
-    def _seat(self, values: str, name: str) -> str:
+    def _pack(self, values: str, name: str) -> str:
         """Values of rows [N * L, W] as [P, most * L, W]."""
         graph = self.graph
         layout = self.layouts[name][0]
         laid = graph.op("Gather", graph.op("Reshape", values, self.shape(self.rows, -1)), layout)
         return graph.op("Reshape", laid, self.shape(self.size(layout, 0), -1, self.width))
 
-    def _rise(self, laid: str, name: str, fed: str, size: str | int) -> str:
+    def _unpack(self, laid: str, name: str, fed: str, size: str | int) -> str:
         """The rows [N * L, X] again from [P * most * L, X] in any shape."""
         graph = self.graph
         last = size if isinstance(size, str) else graph.constant([size])
@@ -284,7 +284,7 @@ class _Decoder(NetworkLayers):
         """The chance [P, most * L, S] of each source place for rows [N * L, W] that have just read tokens [N, L]."""
         graph, config = self.graph, self.config
         layout, _, mask = self.layouts["source"]
-        queries = self._seat(self.linear(hidden, "copy.query"), "source")
+        queries = self._pack(self.linear(hidden, "copy.query"), "source")
         keys = self.copy_keys
         scores = graph.op("FusedMatMul", queries, keys, domain=MICROSOFT, transB=1, alpha=config.width**-0.5)
         scores = graph.op("Add", scores, graph.op("Squeeze", mask, graph.constant([1])))
@@ -307,18 +307,25 @@ class _Decoder(NetworkLayers):
         ids = self.source_ids
         same = graph.op("Equal", graph.op("Unsqueeze", ids, one), graph.op("Unsqueeze", ids, graph.constant([2])))
         copied = graph.op("MatMul", pointer, graph.op("Cast", same, to=1))  # a token may stand in the source twice
-        copied = self._rise(copied, "source", one, self.size(ids, 1))
+        copied = self._unpack(copied, "source", one, self.size(ids, 1))
         gate = self.linear(hidden, "copy.gate")
-        written = graph.op("GatherElements", scores, self.mine, axis=1)
+        mine, partly = self.mine, self._outputs() < self.config.vocabulary
+        if partly:  # what can be read but not written goes into a column of its own, which is cut off again
+            mine = graph.op("Min", mine, graph.constant(self._outputs()))
+            beside = graph.op("Expand", graph.number(0.0), self.shape(self.rows, 1))
+            scores = graph.op("Concat", scores, beside, axis=1)
+        written = graph.op("GatherElements", scores, mine, axis=1)
         both = self._log_add(written, graph.op("Add", graph.op("Log", copied), gate))
-        scores = graph.op("ScatterElements", scores, self.mine, both, axis=1)
+        scores = graph.op("ScatterElements", scores, mine, both, axis=1)
+        if partly:
+            scores = graph.op("Slice", scores, graph.constant([0]), graph.constant([self._outputs()]), one)
         return scores, graph.op("Squeeze", graph.op("Softplus", gate), one)
 
     def _copied_or_written(self, written: str, hidden: str, read: str, following: str, fed: str) -> str:
         """Log-probabilities of tokens [N, L] that score `written` [N * L, 1]."""
         graph = self.graph
         one = graph.constant([1])
-        pointer = self._rise(self._pointer(hidden, read), "source", fed, self.size(self.source_ids, 1))
+        pointer = self._unpack(self._pointer(hidden, read), "source", fed, self.size(self.source_ids, 1))
         mine = graph.op("Unsqueeze", self.mine, one)
         matches = graph.op("Cast", graph.op("Equal", mine, graph.op("Unsqueeze", following, graph.constant([2]))), to=1)
         matches = graph.op("Reshape", matches, graph.op("Shape", pointer))

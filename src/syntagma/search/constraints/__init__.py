@@ -1,4 +1,4 @@
-"""What a search may write: one file a constraint, all behind the class of `base`."""
+"""Constraints on what a search may write: one file each, all behind the class of `base`."""
 
 from syntagma.search.constraints.base import Allowed, Constraint
 

@@ -14,11 +14,11 @@ from syntagma.runtime.base import WordSet
 if TYPE_CHECKING:
     from syntagma.search.constraints.grammar import AnyState
     from syntagma.search.hypothesis import Hypothesis
-    from syntagma.search.infill_beam import InfillTask
+    from syntagma.search.task import InfillTask
 
 
 class Allowed:
-    """What may follow one partial infill; constraints narrow it one after the other.
+    """The tokens that may follow one partial infill; constraints narrow them one after the other.
 
     `kinds` are `TokenKind`s, `labels` the ids of labels (None: all), `words` a set of text ids, `denied` single ids,
     `asked` ids whose scores must be heard; `only` is the one token that may come, whatever else holds.
@@ -37,7 +37,7 @@ class Allowed:
 
 
 class Constraint:
-    """What one request asks of all its infills."""
+    """A constraint of one request on all its infills."""
 
     strict: bool = False
     """Whether what `keep` refuses is left out even where nothing else is there."""
@@ -51,14 +51,14 @@ class Constraint:
     """Tokens that an infill may need beyond its most."""
 
     def begin(self, task: InfillTask) -> Any:
-        """What is known before the first token of an infill; None where this constraint has no say in it."""
+        """The state before the first token of an infill; None where this constraint has no say in it."""
         return None
 
     def mask(self, state: Any, allowed: Allowed) -> None:
         """Narrow what may come next."""
 
     def advance(self, state: Any, token: int) -> Any:
-        """What is known after one more token."""
+        """The state after one more token."""
         return state
 
     def may_end(self, state: Any) -> bool:

@@ -20,7 +20,7 @@ from syntagma.text.subwords import Subwords
 from syntagma.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from syntagma.search.infill_beam import InfillTask
+    from syntagma.search.task import InfillTask
 
 
 def half_character(data: bytes) -> bytes | None:
@@ -89,7 +89,7 @@ class CharacterConstraint(Constraint):
         return self._sets[begun]
 
     def advance(self, state: bytes, token: int) -> bytes:
-        """What is begun after one more piece."""
+        """The state after one more piece."""
         key = state, token
         if key not in self._following:
             self._following[key] = half_character(state + self._pieces[token]) or b""

@@ -18,11 +18,11 @@ from syntagma.runtime.base import BoolArray, WordSet
 from syntagma.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from syntagma.search.infill_beam import InfillTask
+    from syntagma.search.task import InfillTask
 
 
 class TokenKind(IntFlag):
-    """What may come next; the rows of the table of masks are its combinations."""
+    """Kinds of tokens; the rows of the table of masks are its combinations."""
 
     WORDS = 1
     LABELS = 2
@@ -52,12 +52,12 @@ class InfillState(NamedTuple):
 
     @property
     def kinds(self) -> int:
-        """What may come next here."""
+        """The kinds of tokens that may come next here."""
         return _infill_kinds(self)
 
     @property
     def closing(self) -> int:
-        """What ends the open part."""
+        """The token that ends the open part."""
         return PART if self.parts_left else END
 
     @property
@@ -92,7 +92,7 @@ class BracketState(NamedTuple):
 
     @property
     def kinds(self) -> int:
-        """What may come next here."""
+        """The kinds of tokens that may come next here."""
         if self.must_close:
             return self.closing if not self.empty else WORDS
         inside = WORDS | LABELS if self.tokens_left > self.open_brackets + 4 else WORDS
@@ -100,7 +100,7 @@ class BracketState(NamedTuple):
 
     @property
     def closing(self) -> int:
-        """What ends the innermost constituent."""
+        """The token that ends the innermost constituent."""
         return PART if self.open_brackets else END
 
     @property
@@ -192,7 +192,7 @@ class InfillGrammar:
         return InfillState(0, 0, task.tokens, labels=False)
 
     def kind(self, token: int) -> int:
-        """What a token is, as a `TokenKind`."""
+        """The kind of a token."""
         return self._kinds.get(token, WORDS)
 
     def closing(self, state: AnyState) -> int:

@@ -24,7 +24,7 @@ from syntagma.text.vocabulary import Vocabulary
 from syntagma.text.words import Word, split
 
 if TYPE_CHECKING:
-    from syntagma.search.infill_beam import InfillTask
+    from syntagma.search.task import InfillTask
 
 Ranked = TypeVar("Ranked")
 
@@ -45,7 +45,7 @@ class _Written(NamedTuple):
 
 
 class LexicalConstraint(Constraint):
-    """What one request must and must not write, in ids; each word in all its spellings."""
+    """Words that one request must and must not write, in ids; each word in all its spellings."""
 
     reason = "has a forbidden word"
     strict = True

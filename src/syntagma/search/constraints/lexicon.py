@@ -10,12 +10,13 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from syntagma.network.config import ModelConfig
-from syntagma.runtime.base import IdArray, WordSet
+from syntagma.runtime.base import BoolArray, IdArray, WordSet
 from syntagma.search.constraints.base import Allowed, Constraint
 from syntagma.search.constraints.characters import half_character
 from syntagma.search.constraints.grammar import LABELS, WORDS, InfillGrammar
@@ -23,7 +24,7 @@ from syntagma.text.lexicon import Lexicon, letter_runs, open_run, words_of
 from syntagma.text.subwords import Subwords
 
 if TYPE_CHECKING:
-    from syntagma.search.infill_beam import InfillTask
+    from syntagma.search.task import InfillTask
 
 _LETTERS = re.compile(rb"(?:[a-z]|[\x80-\xbf]|[\xc3-\xdf])*")
 _MOST_REMEMBERED = 4096
@@ -32,7 +33,7 @@ Ids = Sequence[int] | IdArray
 
 
 class Begun(NamedTuple):
-    """What the text so far ends in: the letters of a word, or the beginning of another sign, or neither; or an open
+    """The end of the text so far: the letters of a word, or the beginning of another sign, or neither; or an open
     label (`unknown`), of which nobody knows what it will become."""
 
     run: bytes = b""
@@ -47,17 +48,17 @@ class LexiconTable:
         self.lexicon = lexicon
         self.config = grammar.config
         self.pieces = [subwords.piece(token).lower() for token in range(subwords.size)]
-        self._inside: dict[bytes, list[int]] = defaultdict(list)  # pieces of letters alone
-        self._after_space: dict[bytes, list[int]] = defaultdict(list)  # the same after a space
+        self._inside = _Trie()  # pieces of letters alone
+        self._after_space = _Trie()  # the same after a space
         self._closing: dict[bytes, list[int]] = defaultdict(list)  # others, such as `n't`, by their first letters
         words = grammar.words.ids.tolist()
         for token in words:
             piece = self.pieces[token]
             letters = _letters(piece)
             if letters == piece:
-                self._inside[piece].append(token)
+                self._inside.add(piece, token)
             elif not letters and (word := piece[1:]) and piece[:1] == b" " and _letters(word) == word:
-                self._after_space[word].append(token)
+                self._after_space.add(word, token)
             elif half_character(piece[len(letters) :]) is not None and self._may_begin(piece[len(letters) :]):
                 self._closing[letters].append(token)
         self.between_words = np.array(self.first_pieces(lexicon) + self._closing[b""], np.int64)
@@ -72,16 +73,16 @@ class LexiconTable:
 
     def first_pieces(self, lexicon: Lexicon) -> list[int]:
         """The pieces that begin a word of a lexicon after a space."""
-        return [token for start in _starts(lexicon, b"") for token in self._after_space.get(start, ())]
+        return self._after_space.along(lexicon, b"")
 
     def completing(self, run: bytes, lexicon: Lexicon) -> list[int]:
         """The pieces of letters that go on with a word that has begun so, towards words of a lexicon."""
-        return [token for start in _starts(lexicon, run) for token in self._inside.get(start, ())]
+        return self._inside.along(lexicon, run)
 
     def following(self, run: bytes, lexicon: Lexicon) -> list[int]:
         """The same, and those that end such a word and go on with something else."""
-        ends = {word[len(run) :] for word in lexicon.beginning_with(run)} - {b""}
-        return self.completing(run, lexicon) + [token for end in ends for token in self._closing.get(end, ())]
+        ends = (tokens for end, tokens in self._closing.items() if end and lexicon.knows(run + end))
+        return [*self.completing(run, lexicon), *chain.from_iterable(ends)]
 
     def continuing(self, sign: bytes) -> list[int]:
         """The pieces that go on with a sign that is begun."""
@@ -94,12 +95,28 @@ class LexiconTable:
         return self._signs[sign]
 
     def set_after(self, begun: Begun) -> WordSet:
-        """What may follow by the model's own lexicon."""
+        """The pieces that may follow by the model's own lexicon."""
         if begun not in self._sets:
             if len(self._sets) >= _MOST_REMEMBERED:
                 self._sets.clear()
-            self._sets[begun] = _word_set(*self.ids_after(begun))
+            self._sets[begun] = self.word_set(*self.ids_after(begun))
         return self._sets[begun]
+
+    def word_set(self, *ids: Ids) -> WordSet:
+        """All those ids, each once."""
+        return WordSet(np.flatnonzero(self._are_in(*ids)))
+
+    def with_more(self, words: WordSet, *ids: Ids) -> WordSet:
+        """A set with more ids: the same one where it has them already, so that requests share it."""
+        before, both = self._are_in(words.ids), self._are_in(words.ids, *ids)
+        return words if np.array_equal(before, both) else WordSet(np.flatnonzero(both))
+
+    def _are_in(self, *ids: Ids) -> BoolArray:
+        """Which pieces are among ids."""
+        found = np.zeros(len(self.pieces), np.bool_)
+        for some in ids:
+            found[np.asarray(some, np.int64)] = True
+        return found
 
     def ids_after(self, begun: Begun) -> list[Ids]:
         """The same as ids, some of them perhaps twice."""
@@ -111,7 +128,7 @@ class LexiconTable:
         return [*found, self.between_words] if not begun.run or self.lexicon.knows(begun.run) else found
 
     def advance(self, begun: Begun, token: int) -> Begun:
-        """What a text ends in after one more piece."""
+        """The end of a text after one more piece."""
         key = begun, token
         found = self._after.get(key)
         if found is None:
@@ -120,7 +137,7 @@ class LexiconTable:
 
     @staticmethod
     def end_of(begun: Begun, text: bytes) -> Begun:
-        """What a text ends in after some more."""
+        """The end of a text after some more."""
         if not text:
             return begun
         whole = begun.run + begun.sign + text.lower()
@@ -169,7 +186,7 @@ class LexiconConstraint(Constraint):
         return _Spelled(self._as_given(self.table.end_of(Begun(), gaps[0])), 0, after)
 
     def _as_given(self, begun: Begun) -> Begun:
-        """What a part begins after: what the user has written stands, so an unknown word does not go on."""
+        """The state in which a part begins: what the user has written stands, so an unknown word does not go on."""
         return Begun(unknown=True) if begun.run and not self.knows(begun.run) else begun
 
     def advance(self, state: _Spelled, token: int) -> _Spelled:
@@ -215,14 +232,18 @@ class LexiconConstraint(Constraint):
         if not len(self.own):
             return self.table.set_after(begun)
         if begun not in self._sets:
-            ids = self.table.ids_after(begun)
-            if not begun.sign:
-                free = begun.unknown or not begun.run
-                ids += [] if begun.unknown else [self.table.following(begun.run, self.own)]
-                ids += [self.table.between_words] if not free and self.own.knows(begun.run) else []
-                ids += [self._first] if free or self.knows(begun.run) else []
-            self._sets[begun] = _word_set(*ids)
+            self._sets[begun] = self.table.with_more(self.table.set_after(begun), *self._own_ids_after(begun))
         return self._sets[begun]
+
+    def _own_ids_after(self, begun: Begun) -> list[Ids]:
+        """What may follow because of the words of this request's texts."""
+        if begun.sign:
+            return []
+        if begun.unknown or not begun.run:
+            return [self._first] if begun.unknown else [self._first, self.table.following(b"", self.own)]
+        ids: list[Ids] = [self.table.following(begun.run, self.own)]
+        ids += [self.table.between_words] if self.own.knows(begun.run) else []
+        return [*ids, self._first] if self.knows(begun.run) else ids
 
     def _finishing(self, begun: Begun) -> WordSet:
         """The pieces that bring a word, or a sign, nearer its end."""
@@ -230,12 +251,8 @@ class LexiconConstraint(Constraint):
         if key not in self._ends:
             lexicons = (self.table.lexicon, self.own)
             ids = [self.table.completing(begun.run, lexicon) for lexicon in lexicons]
-            self._ends[key] = _word_set(self.table.continuing(begun.sign)) if begun.sign else _word_set(*ids)
+            self._ends[key] = self.table.word_set(*([self.table.continuing(begun.sign)] if begun.sign else ids))
         return self._ends[key]
-
-
-def _word_set(*ids: Ids) -> WordSet:
-    return WordSet(np.concatenate([np.asarray(some, np.int64) for some in ids]))
 
 
 def _letters(piece: bytes) -> bytes:
@@ -244,7 +261,31 @@ def _letters(piece: bytes) -> bytes:
     return match.group() if match else b""
 
 
-def _starts(lexicon: Lexicon, begun: bytes) -> set[bytes]:
-    """All ways in which words that have begun so may go on, up to any letter."""
-    size = len(begun)
-    return {word[size:end] for word in lexicon.beginning_with(begun) for end in range(size + 1, len(word) + 1)}
+class _Trie:
+    """Pieces by their letters: what follows each letter, and the ids of the pieces that end there."""
+
+    def __init__(self) -> None:
+        self.following: dict[int, _Trie] = {}
+        self.tokens: list[int] = []
+
+    def add(self, piece: bytes, token: int) -> None:
+        """Put a piece in."""
+        node = self
+        for letter in piece:
+            node = node.following.setdefault(letter, _Trie())
+        node.tokens.append(token)
+
+    def along(self, lexicon: Lexicon, begun: bytes) -> list[int]:
+        """The pieces by which words of a lexicon that have begun so may go on: no letter is looked at that no such
+        word has there, and none that no piece has."""
+        found: list[int] = []
+        open_nodes = [(self, begun, lexicon.span(begun))]
+        while open_nodes:
+            node, start, span = open_nodes.pop()
+            if span[0] == span[1]:
+                continue
+            found += node.tokens
+            for letter, following in node.following.items():
+                longer = start + bytes((letter,))
+                open_nodes.append((following, longer, lexicon.span(longer, span)))
+        return found

@@ -12,7 +12,7 @@ from syntagma.search.hypothesis import IdTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from syntagma.search.infill_beam import InfillTask
+    from syntagma.search.task import InfillTask
 
 
 class _Pinned(NamedTuple):

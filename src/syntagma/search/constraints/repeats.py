@@ -58,7 +58,7 @@ def repeats(ids: Sequence[int], vocabulary: Vocabulary) -> bool:
 
 
 def _twice(items: Sequence[Any]) -> list[Sequence[Any]]:
-    """What stands in a sequence twice in a row.
+    """Find what stands in a sequence twice in a row.
 
     >>> _twice("abcbcd"), _twice("abc")
     (['bc'], [])

@@ -12,7 +12,7 @@ from syntagma.search.hypothesis import Hypothesis
 from syntagma.template import Guide, Template
 
 if TYPE_CHECKING:
-    from syntagma.search.infill_beam import InfillTask
+    from syntagma.search.task import InfillTask
 
 Matcher = Callable[[Sequence[int], int], bool]
 """Whether a context's ids at a depth match the soft template."""

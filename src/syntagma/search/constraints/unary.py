@@ -10,7 +10,7 @@ from syntagma.search.constraints.grammar import LABELS
 from syntagma.search.hypothesis import Hypothesis
 
 if TYPE_CHECKING:
-    from syntagma.search.infill_beam import InfillTask
+    from syntagma.search.task import InfillTask
 
 
 class _Open(NamedTuple):

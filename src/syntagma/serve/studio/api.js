@@ -68,7 +68,7 @@ async function request(path, body, signal) {
       if (given === null) throw refused;
       sessionStorage.setItem(TOKEN, given);
     } else if (answer.status === 503 && tries < TRIES) {
-      const seconds = Math.min(10, Number(answer.headers.get("Retry-After")) || 1);
+      const seconds = Math.min(30, Number(answer.headers.get("Retry-After")) || 1);
       hooks.waiting(`The service is busy. Trying again in ${seconds} s (${tries} of ${TRIES - 1}).`);
       await sleep(seconds * 1000, signal);
     } else {
@@ -97,7 +97,8 @@ export const templateOf = (text, model) => ask("v1/template", { text, model });
 /** The page that explains a search, as an address of this browser's. */
 export const explain = async (body) => URL.createObjectURL(await (await request("v1/explain", body)).blob());
 export const sentencesOf = (text) => ask("v1/sentences", { text });
-export const compareNext = (voter) => ask(`v1/compare/next?voter=${encodeURIComponent(voter)}`);
+export const compareNext = (voter, item = null) =>
+  ask(`v1/compare/next?${new URLSearchParams({ voter, ...(item !== null && { item }) })}`);
 export const compareVote = (vote) => ask("v1/compare/vote", vote);
 export const controlNext = (annotator) => ask(`v1/control/next?annotator=${encodeURIComponent(annotator)}`);
 export const controlEdit = (edit) => ask("v1/control/edit", edit);

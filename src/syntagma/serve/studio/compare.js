@@ -11,13 +11,8 @@ import { askToken } from "./token.js";
 
 const VOTER = "syntagma.voter";
 const PENDING = "syntagma.pending-vote";
-const QUESTIONS = {
-  fidelity: ["Fidelity", "Whose first line means more nearly the same as the sentence?"],
-  novelty: ["Novelty", "Whose first line changes the structure of the sentence more?"],
-  diversity: ["Diversity", "Whose lines differ more from one another?"],
-};
 const SAID = { left: "left", right: "right", tie: "no difference" };
-const KEYS = { 1: "left", 2: "tie", 3: "right", ArrowLeft: "left", ArrowDown: "tie", ArrowRight: "right" };
+const ARROWS = { ArrowLeft: "left", ArrowDown: "tie", ArrowRight: "right" };
 
 let item = null;
 let answers = {};
@@ -58,8 +53,8 @@ async function patiently(call) {
   }
 }
 
-/** Send what is unsent, then show the next sentence. */
-async function next() {
+/** Send what is unsent, then show the next sentence, or one that was voted on before. */
+async function next(again = null) {
   busy = true;
   try {
     const pending = localStorage.getItem(pendingKey);
@@ -67,9 +62,9 @@ async function next() {
       await patiently(() => compareVote(JSON.parse(pending)));
       localStorage.removeItem(pendingKey);
     }
-    item = await patiently(() => compareNext(voter));
+    item = await patiently(() => compareNext(voter, again));
     byId("notice").hidden = true;
-    show();
+    show(again !== null);
   } catch (error) {
     byId("notice").hidden = false;
     byId("notice").textContent =
@@ -79,8 +74,10 @@ async function next() {
   }
 }
 
-function show() {
+/** Show a sentence; where it was voted on before, with all answers but the last. */
+function show(again) {
   answers = {};
+  if (again) for (const { name } of item.questions.slice(0, -1)) answers[name] = item.answers[name];
   const { done, total } = item;
   byId("progress-line").hidden = false;
   byId("progress").max = total || 1;
@@ -90,6 +87,7 @@ function show() {
   byId("ending").hidden = item.item !== null;
   if (item.item === null) {
     byId("ending").textContent = total ? "That was the last one. Thank you." : "There is nothing to compare.";
+    byId("take-back").hidden = item.before === null;
     announce(byId("ending").textContent);
     return;
   }
@@ -99,28 +97,38 @@ function show() {
       byId(side),
       item[side].map((text) => h("li", { dir: "auto" }, text)),
     );
-  announce(`Sentence ${done + 1} of ${total}: ${item.source}`);
+  announce(again ? `Again: ${item.source}` : `Sentence ${done + 1} of ${total}: ${item.source}`);
   ask();
   window.scrollTo(0, 0);
 }
 
-const open = () => item.questions.find((question) => !(question in answers));
+const open = () => item.questions.find(({ name }) => !(name in answers));
+const capital = (name) => name[0].toUpperCase() + name.slice(1);
+/** The answers that there are, in the order of their buttons. */
+const choices = () => (item?.ties === false ? ["left", "right"] : ["left", "tie", "right"]);
 
 /** Show the question that is open, and the answers already given. */
 function ask() {
-  const question = open();
-  const [name, text] = QUESTIONS[question] ?? [question, "Which is better?"];
-  refill(byId("question"), h("b", {}, `${name}. `), text);
+  const { name, text } = open();
+  const several = item.left.length > 1 || item.right.length > 1;
+  const first = several && /^which\b/iu.test(text) && h("span", { class: "faint" }, " Judge by the first lines.");
+  refill(byId("question"), h("b", {}, `${capital(name)}. `), text, first);
   const given = Object.entries(answers).map(([key, answer]) =>
-    h("li", {}, `${(QUESTIONS[key] ?? [key])[0]}: `, h("b", {}, SAID[answer])),
+    h("li", {}, `${capital(key)}: `, h("b", {}, SAID[answer])),
   );
   refill(byId("given"), given);
+  for (const button of document.querySelectorAll("[data-answer]")) {
+    const place = choices().indexOf(button.dataset.answer);
+    button.hidden = place < 0;
+    button.querySelector("kbd").textContent = place + 1;
+  }
+  byId("take-back").hidden = !given.length && item.before === null;
   byId("question").focus({ preventScroll: true });
 }
 
 async function answer(choice) {
-  if (busy || !item?.item) return;
-  answers[open()] = choice;
+  if (busy || !item?.item || !choices().includes(choice)) return;
+  answers[open().name] = choice;
   if (open() !== undefined) {
     ask();
     return;
@@ -129,20 +137,25 @@ async function answer(choice) {
   await next();
 }
 
-function takeBack() {
+/** Undo the last answer: of this sentence, or of the one before. */
+async function takeBack() {
+  if (busy || !item) return;
   const last = Object.keys(answers).at(-1);
-  if (busy || last === undefined) return;
-  delete answers[last];
-  ask();
+  if (last !== undefined) {
+    delete answers[last];
+    ask();
+  } else if (item.before !== null) await next(item.before);
 }
 
 for (const button of document.querySelectorAll("[data-answer]"))
   button.addEventListener("click", () => answer(button.dataset.answer));
+byId("take-back").addEventListener("click", takeBack);
 document.addEventListener("keydown", (event) => {
   if (event.altKey || event.ctrlKey || event.metaKey || event.repeat || byId("token").open) return;
-  if (KEYS[event.key]) {
+  const choice = ARROWS[event.key] ?? choices()[Number(event.key) - 1];
+  if (choice) {
     event.preventDefault();
-    answer(KEYS[event.key]);
+    answer(choice);
   } else if (event.key === "Backspace") {
     event.preventDefault();
     takeBack();

@@ -8,6 +8,10 @@ import { h } from "./dom.js";
 /** The labels that a context may hold; the model says which. */
 export const known = { labels: ["S", "NP", "VP", "PP"] };
 
+const CLOSING = /^[.,;:!?…%)\]}»”’。，、；：！？]+$/u;
+
+const LONGEST = 24;
+
 /** Text to tokens, as the service reads it. @returns {import("./state.js").Token[]} */
 export function readContext(text) {
   return text
@@ -41,15 +45,23 @@ export function chip(label, attributes = {}) {
 export function showTokens(tokens, marks = []) {
   const line = document.createDocumentFragment();
   let label = 0;
+  let group = null; // a token with the signs that follow it, which no line begins with
   tokens.forEach((token, at) => {
-    if (at) line.append(" ");
+    if (group && !token.label && CLOSING.test(token.text)) {
+      group.append(" ");
+      group.classList.toggle("together", group.textContent.length < LONGEST); // a longer one may be broken anywhere
+    } else {
+      if (at) line.append(" ");
+      group = h("span");
+      line.append(group);
+    }
     const part = marks[at] ?? -1;
     const attributes = { "data-part": part >= 0 ? part : null, class: token.new ? "new" : "" };
     if (token.label) {
-      line.append(chip(token.text, { ...attributes, "data-label": label }));
+      group.append(chip(token.text, { ...attributes, "data-label": label }));
       label += 1;
     } else {
-      line.append(h("span", { ...attributes, class: `word ${attributes.class}` }, token.text));
+      group.append(h("span", { ...attributes, class: `word ${attributes.class}` }, token.text));
     }
   });
   return line;

@@ -27,8 +27,11 @@ export class EditDialog {
     });
   }
 
-  /** Open for a context of the active branch. @param {import("./beam.js").Spot} spot */
-  open(spot) {
+  /**
+   * Open for a context of the active branch, `pin` put in already.
+   * @param {import("./beam.js").Spot} spot @param {{label: number, words: string}|null} pin
+   */
+  open(spot, pin = null) {
     const shown = spot.branch.levels[spot.level];
     const node = spot.lost ? shown.lost[spot.place] : shown?.beam[spot.place];
     this.spot = spot;
@@ -38,9 +41,11 @@ export class EditDialog {
     this.pins = [];
     this.build(inherited);
     this.drawPins(node ? node.pins : inherited?.level === -1 ? inherited.pins : []);
-    this.dialog.showModal();
-    this.field.focus();
-    this.field.setSelectionRange(this.field.value.length, this.field.value.length);
+    if (!this.dialog.open) this.dialog.showModal();
+    if (pin) this.pins[pin.label - 1].value = pin.words;
+    const field = pin ? this.pins[pin.label - 1] : this.field;
+    field.focus();
+    field.setSelectionRange(field.value.length, field.value.length);
   }
 
   build(inherited) {
@@ -83,7 +88,7 @@ export class EditDialog {
       h("summary", {}, "What it became"),
       h("div", { class: "inspection" }),
     );
-    inspect(details.lastChild, spot, null, this.calls.start());
+    inspect(details.lastChild, spot, null, this.calls.start(), (other, pin) => this.open(other, pin));
     const beamWidth = node ? spot.branch.levels[spot.level].beam.length + Number(spot.lost ?? false) : 1;
     this.form = h(
       "form",

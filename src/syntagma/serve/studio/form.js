@@ -191,7 +191,11 @@ export class Form {
 
   /** Show whether something grows. */
   growing(on) {
+    const focused = document.activeElement;
+    // The button that has the focus goes away; the focus goes to the one that comes, and is not lost.
+    const follow = [byId("grow"), byId("stop")].includes(focused) || byId("welcome").contains(focused);
     byId("stop").hidden = !on;
     byId("grow").hidden = on;
+    if (follow) byId(on ? "stop" : "grow").focus({ preventScroll: true });
   }
 }

@@ -12,15 +12,28 @@ const MOST = 6;
  * @param {import("./beam.js").Spot} spot
  * @param {number|null} label the open label that is pointed at, if one is
  * @param {import("./state.js").Token[]} start
- * @param {((spot: import("./beam.js").Spot) => void)|null} open what a click on something that lost does
+ * @param {(spot: import("./beam.js").Spot, pin?: {label: number, words: string}) => void} open opens a context for a
+ *   change, with a label pinned to what it became here
  */
-export function inspect(panel, { branch, level, place, lost = false }, label, start, open = null) {
+export function inspect(panel, spot, label, start, open) {
+  const { branch, level, place, lost = false } = spot;
   const node = lost ? branch.levels[level].lost[place] : branch.levels[level]?.beam[place];
   const tokens = node ? node.tokens : start;
   const labels = tokens.filter((token) => token.label).map((token) => token.text);
   const next = lost ? undefined : branch.levels[level + 1];
   const mine = (one) => (level < 0 ? true : parentOf(branch, level + 1, one) === place);
   const depth = node ? branch.levels[level].depth : 1;
+  /** What can be done with an alternative: fix it in this context, or go on from the context that it stands in. */
+  const acts = (other, label, words) => {
+    const kept = next.beam.indexOf(other);
+    const there = { branch, level: level + 1, place: kept < 0 ? next.lost.indexOf(other) : kept, lost: kept < 0 };
+    return h(
+      "span",
+      { class: "acts" },
+      act("Pin", `Pin “${words}” here`, () => open(spot, { label: label + 1, words })),
+      act("Grow", `Grow on from the context with “${words}”`, () => open(there)),
+    );
+  };
   refill(
     panel,
     h(
@@ -34,8 +47,8 @@ export function inspect(panel, { branch, level, place, lost = false }, label, st
     node?.was !== undefined && h("p", { class: "faint" }, "It was: ", h("span", { dir: "auto" }, showText(node.was))),
     node && node.was === undefined && origin(node),
     node && !labels.length && h("p", { class: "faint" }, "No label is open: this is a finished text."),
-    next && labels.length ? becoming(labels, next, mine, label) : null,
-    node && open && losers(branch.levels[level], (at) => open({ branch, level, place: at, lost: true })),
+    next && labels.length ? becoming(labels, next, mine, label, acts) : null,
+    node && losers(branch.levels[level], (at) => open({ branch, level, place: at, lost: true })),
   );
 }
 
@@ -50,7 +63,7 @@ function origin(node) {
 }
 
 /** What each open label became, in what stayed and in what lost. */
-function becoming(labels, next, mine, pointed) {
+function becoming(labels, next, mine, pointed, acts) {
   const best = Math.max(...next.beam.map((node) => node.score));
   const stayed = next.beam.filter((node) => mine(node) && node.parts.length);
   const lost = next.lost.filter((node) => mine(node) && node.parts.length);
@@ -59,13 +72,15 @@ function becoming(labels, next, mine, pointed) {
   return section(
     "Its labels became (log-probability)",
     wanted.map((at) => {
-      const rows = distinct(stayed, at).map(({ part }) => pair(labels[at], part.became, number(part.score), "stayed"));
+      const rows = distinct(stayed, at).map(({ part, node }) =>
+        pair(labels[at], part.became, number(part.score), "stayed", "", acts(node, at, part.became)),
+      );
       const seen = new Set(stayed.map((node) => node.parts[at]?.became));
       const others = distinct(lost, at)
         .filter(({ part }) => !seen.has(part.became))
         .slice(0, MOST);
       const gone = others.map(({ part, node }) =>
-        pair(labels[at], part.became, number(part.score), "gone", why(node, best)),
+        pair(labels[at], part.became, number(part.score), "gone", why(node, best), acts(node, at, part.became)),
       );
       return h("ul", { class: "pairs" }, rows, gone);
     }),
@@ -106,14 +121,17 @@ export function why(node, best) {
   return best > node.score ? `${number(best - node.score)} behind` : "outscored";
 }
 
-function pair(label, became, figure, kind = "", note = "") {
+function pair(label, became, figure, kind = "", note = "", acts = null) {
   return h(
     "li",
     { class: kind },
     chip(label),
     h("span", { class: "became", dir: "auto" }, showText(became), note && h("span", { class: "why" }, note)),
     h("span", { class: "figure" }, figure),
+    acts,
   );
 }
+
+const act = (name, title, onclick) => h("button", { type: "button", title, "aria-label": title, onclick }, name);
 
 const section = (title, ...children) => h("section", {}, h("h4", {}, title), children);

@@ -34,7 +34,7 @@ const beam = new BeamView(byId("beam"), {
   open: (spot) => edit.open(spot),
   look: (spot, label) =>
     spot
-      ? inspect(byId("inspector"), spot, label, start(), (other) => edit.open(other))
+      ? inspect(byId("inspector"), spot, label, start(), (other, pin) => edit.open(other, pin))
       : byId("inspector").replaceChildren(...hint),
 });
 const result = new ResultView({ start, fail });

@@ -14,26 +14,20 @@ for (const code of ["en", "de", "fr", "es", "it", "nl", "pt"]) SCRIPTS[code] = /
 
 const names = new Intl.DisplayNames(["en"], { type: "language" });
 
-/** The languages in a model's name: `paraphrase-en`, `translate-de-en`. */
-function languagesOf(model) {
-  const found = /(?:^|-)(paraphrase|translate)-([a-z]{2})(?:-([a-z]{2}))?(?:-|$)/u.exec(model.name);
-  return found ? { task: found[1], source: found[2], target: found[3] ?? found[2] } : { task: model.task };
-}
-
 /** In one line what a model does. */
 export function purposeOf(model) {
-  const { task, source, target } = languagesOf(model);
-  if (source && source !== target) return `${names.of(source)} to ${names.of(target)}`;
+  const { task, source_language: source, target_language: target } = model;
+  if (source && target && source !== target) return `${names.of(source)} to ${names.of(target)}`;
   if (source) return `Paraphrases ${names.of(source)}`;
   return task === "paraphrase" ? "Says a sentence in other words" : "Writes a sentence anew";
 }
 
 /** Sentences to try a model with. */
-export const samplesOf = (model) => SAMPLES[languagesOf(model).source] ?? SAMPLES.en;
+export const samplesOf = (model) => SAMPLES[model.source_language] ?? SAMPLES.en;
 
 /** What to say where a text is in a script that the model has not learnt; null where it is not. */
 export function misfit(model, text) {
-  const { source } = languagesOf(model);
+  const { source_language: source } = model;
   const script = SCRIPTS[source];
   const letters = text.match(/\p{L}/gu) ?? [];
   if (!script || !letters.length || letters.some((letter) => script.test(letter))) return null;

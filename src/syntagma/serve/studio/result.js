@@ -4,13 +4,15 @@ import { explain } from "./api.js";
 import { growingTree, readTree } from "./brackets.js";
 import { showTokens } from "./context.js";
 import { byId, copier, h, number, refill } from "./dom.js";
+import { TreePane } from "./pane.js";
 import { markedWay, nameOf } from "./state.js";
-import { drawTree, treeFile } from "./tree.js";
+import { treeFile } from "./tree.js";
 
 export class ResultView {
   /** @param {{start: () => import("./state.js").Token[], fail: (error: Error) => void}} calls */
   constructor(calls) {
     this.calls = calls;
+    this.pane = new TreePane(byId("tree"));
   }
 
   /** @param {import("./state.js").Store} store */
@@ -27,7 +29,7 @@ export class ResultView {
     refill(sentence, output ? output.text : showTokens(tokens));
     const tree = output ? output.tree && readTree(output.tree) : growingTree(branch, way, this.calls.start());
     const title = output ? `The tree of: ${output.text}` : "The tree so far";
-    refill(byId("tree"), tree ? drawTree(tree, { title }) : h("p", { class: "faint" }, "This model grows no tree."));
+    this.pane.show(tree, title);
     byId("status").textContent = this.status(branch, output, leading);
     this.before(store, branch);
     this.copies(output, tree, store);

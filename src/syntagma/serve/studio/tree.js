@@ -7,7 +7,7 @@ import { s } from "./dom.js";
 
 const STEP = 46; // from one depth to the next
 const GAP = 16; // between neighbours
-const SMALLEST = 0.75; // how far a wide tree may shrink on the page before it scrolls
+const SMALLEST = 0.55; // how far a wide tree may shrink on the page before it scrolls
 const FONT = "Charter, 'Bitstream Charter', 'Iowan Old Style', Georgia, 'Liberation Serif', serif";
 const INKS = { S: "#7a4d00", NP: "#1d4f91", VP: "#1b6438", PP: "#7b2d7b" };
 
@@ -91,7 +91,11 @@ export function drawTree(tree, { title, standalone = false }) {
     const place = { x: round(x), y: depth * STEP + 17, "text-anchor": "middle", direction: word ? null : "ltr" };
     drawing.append(s("text", { class: kind, ...place, ...ink(look) }, text));
   }
-  if (!standalone) drawing.style.setProperty("min-width", `${Math.round(width * SMALLEST)}px`);
+  if (!standalone) {
+    drawing.dataset.least = `${Math.round(width * SMALLEST)}px`;
+    drawing.dataset.root = String(texts.at(-1).x / width); // the root is laid out last
+    drawing.style.setProperty("min-width", drawing.dataset.least);
+  }
   return drawing;
 }
 

@@ -1,0 +1,127 @@
+"""What a user asks of the structure, read and checked against a model: templates, exemplars, start contexts, words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import islice
+from typing import Any
+
+from syntagma.errors import ConfigError, SyntagmaError
+from syntagma.levels import TOP, Label, Tokens, is_label, read_tokens
+from syntagma.runtime.base import Capabilities
+from syntagma.search.constraints.lexical import LexicalConstraint
+from syntagma.search.steered import Control, SteeredText, Text
+from syntagma.template import Template
+from syntagma.text.spacing import respace
+from syntagma.text.vocabulary import Vocabulary
+from syntagma.text.words import Word, split
+
+EXEMPLARS = 32
+"""Texts whose exemplars are parsed together."""
+
+
+@dataclass(frozen=True)
+class Steering:
+    """What a user asks of the structure: a template to favour or guarantee, a context to grow from, and words."""
+
+    template: Template | None = None
+    control: Control = "soft"
+    start: Tokens = (TOP,)
+    lexical: LexicalConstraint = field(default_factory=LexicalConstraint)
+
+
+class Steerer:
+    """Reads what users ask of one model."""
+
+    def __init__(self, vocabulary: Vocabulary, capabilities: Capabilities) -> None:
+        self.vocabulary, self.capabilities = vocabulary, capabilities
+
+    def steering(
+        self,
+        template: str | Template | None = None,
+        exemplar: str | None = None,
+        exemplar_depth: int | None = None,
+        control: Control = "soft",
+        start: str | None = None,
+        must: Sequence[str] = (),
+        must_not: Sequence[str] = (),
+    ) -> Steering:
+        """What the user asks for, checked against the model's labels."""
+        labels = self.vocabulary.labels
+        if template is not None and exemplar is not None:
+            raise ConfigError("a template and an exemplar are both given", remedy="give one of them")
+        if (template is not None or exemplar is not None) and start is not None:
+            raise ConfigError("a template and a start context are both given", remedy="give one of them")
+        if not self.capabilities.controls_template and (template or exemplar or start):
+            raise ConfigError(
+                "this model writes its target in one go and cannot be steered", remedy="use a guided model"
+            )
+        if exemplar is not None:
+            (template,) = self._exemplar_shapes([(exemplar, exemplar_depth)])
+        elif isinstance(template, str):
+            template = Template.parse(template, labels)
+        context = (TOP,) if start is None else self.read_context(start)
+        return Steering(template, control, context, LexicalConstraint.of(self.vocabulary, must, must_not))
+
+    def each(self, texts: Iterable[Text], general: Steering) -> Iterator[tuple[str, Steering | SyntagmaError]]:
+        """Each text with its own steering, or the general one, or what was wrong.
+
+        No text is waited for while one is at hand, but where there are exemplars.
+        """
+        rest = iter(texts)
+        for text in rest:
+            if isinstance(text, str):
+                yield text, general
+                continue
+            exemplar = isinstance(text, SteeredText) and text.exemplar is not None
+            chunk = [text, *islice(rest, EXEMPLARS - 1)] if exemplar else [text]
+            for one, steering in zip(chunk, self.steer(chunk), strict=True):
+                yield (
+                    (one.source if isinstance(one, SteeredText) else str(one)),
+                    (general if isinstance(one, str) else steering),
+                )
+
+    def steer(self, texts: Sequence[Text]) -> list[Steering | SyntagmaError]:
+        """What each text asks for, or what was wrong with it; their exemplars are parsed together."""
+        asked = [text.steering() if isinstance(text, SteeredText) else {} for text in texts]
+        usable = [one for one in asked if "exemplar" in one and not one.keys() & {"template", "start"}]
+        with suppress(SyntagmaError):  # a bad one fails alone, below
+            shapes = self._exemplar_shapes([(one["exemplar"], one.get("exemplar_depth")) for one in usable])
+            for one, shape in zip(usable, shapes, strict=True):
+                del one["exemplar"]
+                one["template"] = shape
+        found: list[Steering | SyntagmaError] = []
+        for text, one in zip(texts, asked, strict=True):
+            try:
+                found.append(text if isinstance(text, SyntagmaError) else self.steering(**one))
+            except SyntagmaError as error:
+                found.append(error)
+        return found
+
+    def _exemplar_shapes(self, exemplars: Sequence[tuple[str, int | None]]) -> list[Template]:
+        """The shapes of sentences, each as deep as it counts."""
+        trees = exemplar_parser().parse([split(text).texts() for text, _ in exemplars]) if exemplars else []
+        labels = self.vocabulary.labels
+        return [Template.from_tree(tree, depth, labels) for tree, (_, depth) in zip(trees, exemplars, strict=True)]
+
+    def read_context(self, text: str) -> Tokens:
+        """A context as a user writes it, `<NP> <VP> , right ?`: its words spaced as a writer would."""
+        tokens = read_tokens(text, self.vocabulary.labels)
+        if not tokens:
+            raise ConfigError("the start context is empty", remedy="write one such as '<NP> <VP> .'")
+        spaced = iter(respace([token.name if isinstance(token, Label) else str(token) for token in tokens]))
+        written = [token if is_label(token) else word for token, word in zip(tokens, spaced, strict=True)]
+        if isinstance(written[0], Word):  # a text begins as if a space stood before it
+            written[0] = Word(written[0].text)
+        return tuple(written)
+
+
+@cache
+def exemplar_parser() -> Any:
+    """The parser of exemplars and of texts under a template, loaded once."""
+    from syntagma.parse import load_parser
+
+    return load_parser("neural")
