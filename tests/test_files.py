@@ -145,3 +145,18 @@ def test_binary_files(tmp_path: Path) -> None:
     with atomic_write(tmp_path / "file", "wb") as stream:
         stream.write(b"\r\n")
     assert (tmp_path / "file").read_bytes() == b"\r\n"
+
+
+@pytest.mark.parametrize("block", [1, 3, 1 << 20])
+@pytest.mark.parametrize(
+    ("begun", "whole"), [("", ""), ("ab", ""), ("ab\n", "ab\n"), ("ab\ncd\nef", "ab\ncd\n"), ("\n\nx", "\n\n")]
+)
+def test_lines_of_an_interrupted_run(
+    begun: str, whole: str, block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "_BLOCK", block)
+    part = tmp_path / "out.part"
+    assert lines_begun(part) == 0
+    part.write_text(begun)
+    assert lines_begun(part) == whole.count("\n")
+    assert part.read_text() == whole

@@ -10,7 +10,7 @@ import syntagma
 ORDER = [
     "errors", "client", "protobuf", "aliases", "files", "stopwatch", "settings", "hub", "process", "executors",
     "tree", "levels", "template", "text", "network", "runtime", "runs", "parse", "metrics", "corpus", "search", "train",
-    "experiment", "recipes", "serve", "bench", "cli", "demo", "__main__", "__init__",
+    "recipes", "serve", "bench", "cli", "demo", "__main__", "__init__",
 ]  # fmt: skip
 ROOT = Path(syntagma.__file__).parent
 

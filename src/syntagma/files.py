@@ -24,6 +24,7 @@ STDIN = "-"
 LONGEST_LINE = 1 << 26
 """Bytes.  A longer line is no text that anything here can work on, and must not fill the memory."""
 _GZIP = b"\x1f\x8b"
+_BLOCK = 1 << 20
 
 
 def read_lines(source: str | Path) -> Iterator[str]:
@@ -159,9 +160,15 @@ def lines_begun(part: Path) -> int:
     """How many lines an interrupted run wrote into its file; one that it began and did not finish is cut off."""
     if not part.exists():
         return 0
-    data = part.read_bytes()
-    os.truncate(part, data.rfind(b"\n") + 1)
-    return data.count(b"\n")
+    lines, whole, size = 0, 0, 0
+    with open(part, "rb") as stream:
+        while block := stream.read(_BLOCK):
+            lines += block.count(b"\n")
+            last = block.rfind(b"\n")
+            whole = size + last + 1 if last >= 0 else whole
+            size += len(block)
+    os.truncate(part, whole)
+    return lines
 
 
 @contextmanager

@@ -70,9 +70,8 @@ def test_the_demo(tmp_path: Path) -> None:
 def test_the_models_of_a_table_write_what_is_stored(system: str, model: str) -> None:
     if system == "seq2seq":
         pytest.importorskip("torch")  # its folder has no graphs
-    stored = (
-        (ROOT / "results" / "translate" / "tatoeba" / f"{system}.beam5.txt").read_text(encoding="utf-8").split("\n")
-    )
+    outputs = ROOT / "results" / "translate" / "outputs" / "tatoeba"
+    stored = (outputs / f"{system}-beam-5.txt").read_text(encoding="utf-8").split("\n")
     file = ROOT / "tests" / "data" / "tatoeba" / "de-en.tsv"
     rows = [line.split("\t") for line in file.read_text(encoding="utf-8").splitlines()]
     outputs = Generator.from_pretrained(model).stream([source for _, source, _ in rows])

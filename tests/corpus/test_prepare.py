@@ -161,6 +161,14 @@ def test_depth_noise_and_scripts(made: Make) -> None:
     assert [p.words for p in noisy] == [p.words for p in plain]
 
 
+def test_noise_is_put_on_training_pairs_only(made: Make) -> None:
+    text = "".join(f"I see {n}.\tI do see {n} of it.\n" for n in range(40))
+    noisy, plain = made(text, "a", dev=10, test=5, label_noise=1.0), made(text, "b", dev=10, test=5)
+    for name in ("dev", "test"):
+        assert list(noisy.split(name)) == list(plain.split(name))
+    assert all(a.tree != b.tree for a, b in zip(noisy.split("train"), plain.split("train"), strict=True))
+
+
 def test_labels_that_the_parser_lacks(made: Make) -> None:
     with pytest.raises(ConfigError, match="the parser fake makes no QP; keep some of its labels: TOP, S"):
         made("I see.\tI do see.\n", labels=("S", "QP"))

@@ -13,13 +13,15 @@ from typing import Any
 import pytest
 import yaml
 
+from syntagma.corpus import Corpus
 from syntagma.errors import ConfigError
-from syntagma.experiment.table import Table, TableRow
-from syntagma.recipes import run as module
-from syntagma.recipes.data import check_data
-from syntagma.recipes.recipe import RecipeError, bundled_recipes, read_recipe
-from syntagma.recipes.run import RecipeRun, average
+from syntagma.recipes import outputs as module
+from syntagma.recipes.data import check_data, read_test
+from syntagma.recipes.reading import RecipeError, bundled_recipes, read_recipe
+from syntagma.recipes.recipe import Texts
+from syntagma.recipes.run import RecipeRun
 from syntagma.search import SteeredText
+from syntagma.tree import Tree
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 PAIRS = [
@@ -208,11 +210,64 @@ def test_the_list_says_what_each_recipe_needs(syntagma: Run) -> None:
     )
 
 
-def test_the_average_has_the_rows_that_all_tables_have() -> None:
-    def table(**figures: float) -> Table:
-        rows = tuple(TableRow(name, {"bleu": value}, {}, {}) for name, value in figures.items())
-        return Table("t", 2, ("bleu",), rows, ())
+def test_systems_may_have_corpora_of_their_own(data: Path, tmp_path: Path) -> None:
+    free = {"options": {"valid_brackets": False, "max_tokens": 60}}
+    recipe = read_recipe(
+        write(
+            tmp_path,
+            training=RECIPE["training"] | {"steps": 3},
+            distil=None,
+            systems={
+                "noisy": {"architecture": "extra-encoder", "prepare": {"label_noise": 1.0}},
+                "linearised": {"architecture": "linearised", "prepare": {"labels": ["*"], "vocab_size": 400}},
+            },
+            rows={
+                "noisy": {"system": "noisy", "beam": 1, "options": {"max_depth": 3, "max_tokens": 8}},
+                "free": {"system": "linearised", "beam": 2} | free,
+                "valid": {"system": "linearised", "beam": 2, "options": {"max_tokens": 60}},
+            },
+            metrics=["bleu"],
+            facts=["params", "output_tokens"],
+            tests={"test": {"pairs": "test.tsv"}},
+        )
+    )
+    (table,) = RecipeRun(recipe, data, tmp_path / "run", resamples=0).run()
+    plain, noisy, linearised = (
+        Corpus.open(tmp_path / "run" / name) for name in ("corpus", "corpus-noisy", "corpus-linearised")
+    )
+    assert noisy.fingerprint == plain.fingerprint
+    assert [pair.full for pair in noisy.split("dev")] == [pair.full for pair in plain.split("dev")]
+    assert all(a.tree != b.tree for a, b in zip(noisy.split("train"), plain.split("train"), strict=True))
+    assert {"SQ", "PRP", "DT", "."} <= set(linearised.labels)
+    full, words = linearised.split("train").examples.lengths(), plain.split("train").examples.lengths()
+    assert full.linear.sum() > 3 * words.target.sum(), "all labels and parts of speech are written"
+    by_name = {row.system: row.figures for row in table.rows}
+    assert by_name["free"]["params"] == by_name["valid"]["params"] > 0
+    for line in (tmp_path / "run" / "outputs" / "test" / "valid.jsonl").read_text().splitlines():
+        assert Tree.read(json.loads(line)["hypotheses"][0]["tree"]).label
 
-    made = average([table(a=10, b=1), table(b=2), table(a=5, b=6)])
-    assert [(row.system, row.figures) for row in made.rows] == [("b", {"bleu": 3.0})]
-    assert made.segments == 6
+
+def test_pairs_may_be_selected_turned_and_grouped(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text("s1\tt1\ttest\ns2\tt2\tvalid\ns1\tt3\ttest\n")
+    (tmp_path / "b.tsv").write_text("s4\tt4\ttest\n")
+
+    def read(**settings: Any) -> tuple[list[str], list[tuple[str, ...]]]:
+        texts = read_test(Texts.from_dict(settings), tmp_path)
+        return texts.sources, texts.references
+
+    both = ["a.tsv", "b.tsv"]
+    assert read(pairs=both, where="2=test", group=True) == (["s1", "s4"], [("t1", "t3"), ("t4",)])
+    assert read(pairs="a.tsv", swapped=True, where="2=valid,tune") == (["t2"], [("s2",)])
+    assert read(pairs="b.tsv", both_ways=True) == (["s4", "t4"], [("t4",), ("s4",)])
+
+
+def test_a_recipe_may_extend_another(tmp_path: Path) -> None:
+    write(tmp_path)
+    child = tmp_path / "child.yaml"
+    child.write_text(yaml.safe_dump({"extends": "tiny.yaml", "title": "Child", "rows": {"guided, ref-1": None}}))
+    recipe = read_recipe(str(child))
+    assert (recipe.name, recipe.title) == ("child", "Child")
+    assert list(recipe.rows) == ["plain", "guided, beam 2", "guided, exemplars"]
+    child.write_text("extends: child.yaml\n")
+    with pytest.raises(ConfigError, match="the recipe extends itself"):
+        read_recipe(str(child))

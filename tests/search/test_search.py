@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from search_models import TEXTS, random_generator, random_model
+from syntagma import levels
 from syntagma.errors import ConfigError, LabelError, SyntagmaError
 from syntagma.hub import bundled
-from syntagma.levels import MalformedInfill, expand, read_tokens, show
+from syntagma.levels import Label, MalformedInfill, expand, read_tokens, show
 from syntagma.network.batch import Example, make_batch
 from syntagma.network.config import Architecture
 from syntagma.network.contexts import AnnotatedContext
@@ -24,13 +25,23 @@ from syntagma.runtime.base import Mask
 from syntagma.runtime.torch import TorchRuntime
 from syntagma.search import Generator, Output, SearchOptions, Steering
 from syntagma.search.constraints.copy import CopyConstraint
-from syntagma.search.constraints.grammar import END, LABELS, PART, WORDS, BracketState, InfillState, TokenKind
+from syntagma.search.constraints.grammar import (
+    END,
+    LABELS,
+    PART,
+    WORDS,
+    BracketState,
+    FreeState,
+    InfillState,
+    TokenKind,
+)
 from syntagma.search.hypothesis import Hypothesis, Infill
 from syntagma.search.request import SearchRequest
 from syntagma.search.rerank import rerank
+from syntagma.search.result import bracketed
 from syntagma.search.selection import diverse
 from syntagma.template import Template, TemplateError
-from syntagma.text import Subwords, split
+from syntagma.text import Subwords, Word, split
 from syntagma.tree import Tree
 
 SUBWORDS = Subwords.train([split(text).words for text in TEXTS * 3], size=300)
@@ -50,21 +61,21 @@ def check(output: Output) -> None:
     assert "<" not in str(Tree.read(str(output.tree)).label)
 
 
-class Work(NamedTuple):
+class SearchWork(NamedTuple):
     """What searching with some options cost and found: contexts and scores of each text."""
 
     row_steps: int
     beams: list[list[tuple[list[int], float]]]
 
 
-def work_of(reference: Path, **options: Any) -> Work:
+def work_of(reference: Path, **options: Any) -> SearchWork:
     generator = authors_generator(reference, **{"beam": 4, "score": "sum"} | options)
     sources = (reference / "toy.src").read_text().splitlines()[:4]
     scheduler = generator.scheduler()
     requests = [generator.request(n, text, Steering(), generator.defaults) for n, text in enumerate(sources)]
     done = sorted(scheduler.run(requests), key=lambda request: request.number)
     beams = [[(list(found.context.ids), round(found.score, 4)) for found in one.beam] for one in done]
-    return Work(scheduler.row_steps, beams)
+    return SearchWork(scheduler.row_steps, beams)
 
 
 def search(generator: Generator, text: str, **options: Any) -> list[Hypothesis]:
@@ -139,6 +150,23 @@ class TestWellFormed:
             assert state.open_brackets >= 0
         assert state.open_brackets == 0
         assert written <= tokens
+
+    @given(st.integers(2, 40), st.randoms())
+    def test_free_brackets_end_within_their_tokens_and_are_read_as_a_tree(
+        self, tokens: int, chance: random.Random
+    ) -> None:
+        state, written = FreeState(0, tokens), []
+        while True:
+            kind = chance.choice([int(kind) for kind in TokenKind if kind & state.kinds])
+            if kind == END:
+                break
+            written.append({WORDS: Word("a"), LABELS: Label("NP"), PART: levels.PART}[kind])
+            state = state.after(kind)
+        assert len(written) < tokens
+        tree = bracketed(written)
+        words = sum(isinstance(token, Word) for token in written)
+        assert sum(word == "a" for word in tree.words()) == words
+        assert tree.walk.count("(NP") == sum(isinstance(token, Label) for token in written)
 
     @given(st.integers(1, 6), st.integers(1, 40), st.booleans(), st.randoms())
     def test_the_grammar_always_ends_within_its_tokens(

@@ -16,6 +16,7 @@ from syntagma.cli import (
     backtranslate,
     bench,
     compare,
+    control_task,
     convert,
     distill,
     evaluate,
@@ -56,6 +57,7 @@ for family in (
     export,
     serve,
     compare,
+    control_task,
     votes,
     bench,
 ):

@@ -38,7 +38,10 @@ def serve(
     compare: Annotated[
         Path | None, typer.Option(help="A blind comparison: JSON lines of a source and two systems' outputs.")
     ] = None,
-    votes: Annotated[Path, typer.Option(help="Where the votes of the comparison are kept.")] = Path("votes.sqlite"),
+    control_task: Annotated[
+        Path | None, typer.Option(help="An experiment on partial control, /control: what `control-task` wrote.")
+    ] = None,
+    votes: Annotated[Path, typer.Option(help="Where votes, edits and judgements are kept.")] = Path("votes.sqlite"),
     questions: Annotated[
         Path | None,
         typer.Option(
@@ -86,6 +89,7 @@ def serve(
             hosts=tuple(allow_host or ()),
             root_path=root_path.rstrip("/"),
             compare=None if compare is None else str(compare),
+            control_task=None if control_task is None else str(control_task),
             votes=str(votes),
             questions=None if questions is None else str(questions),
             ties=ties,

@@ -19,6 +19,7 @@ import shutil
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 from syntagma import __version__
 from syntagma.corpus.chunks import CHUNK_FORMAT, Parsing, Summary
 from syntagma.corpus.ingest import OVERLAP, ROW_REASONS, Chunk, Ingest
-from syntagma.corpus.options import SPLITS, CorpusOptions
+from syntagma.corpus.options import ALL_LABELS, SPLITS, CorpusOptions
 from syntagma.corpus.readers import check_inputs, format_of
 from syntagma.corpus.shards import Drawn, Sharding, ShardJob, chunk_path, draw_splits, dropped, plan_shards, spaced
 from syntagma.corpus.store import FORMAT, Corpus
@@ -37,9 +38,11 @@ from syntagma.corpus.workdir import WORK, StaleWork, make_or_resume
 from syntagma.errors import ConfigError, InputError, Place
 from syntagma.executors import Progress, Watch, run, session
 from syntagma.files import atomic_write, locked
+from syntagma.parse import load_parser
 from syntagma.parse.languages import language_warning
 from syntagma.text import Subwords, Word, split
 from syntagma.text.sentencepieces import SentencePieces
+from syntagma.tree import ROOT
 
 
 def prepare(
@@ -53,12 +56,23 @@ def prepare(
 ) -> Corpus:
     """Make the corpus, or what is missing of it, in the folder `out`."""
     folder = Path(out)
+    if options.labels == ALL_LABELS:
+        options = replace(options, labels=_all_labels(options.parser))
     workers = workers or os.cpu_count() or 1
     check_inputs(options)
     _check_tokenizer(options)
     with locked(folder), session(executor, workers):
         make_or_resume(folder, options, overwrite, lambda: _make(options, folder, executor, workers, watch))
     return Corpus.open(folder)
+
+
+def _all_labels(name: str) -> tuple[str, ...]:
+    """Everything that a parser puts on a node, but for the root."""
+    parser = load_parser(name)
+    found = tuple(label for label in (*parser.labels, *getattr(parser, "tags", ())) if label != ROOT)
+    if not found:
+        raise ConfigError(f"the parser {name} does not say which labels it makes", remedy="name them with --labels")
+    return found
 
 
 def _make(options: CorpusOptions, folder: Path, executor: str, workers: int, watch: Watch) -> None:

@@ -17,9 +17,8 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from syntagma.corpus.filters import Reason, refuse_lengths, refuse_script, refuse_swaps
-from syntagma.corpus.hashing import pair_key, text_key
+from syntagma.corpus.hashing import text_key
 from syntagma.corpus.ingest import ROW_REASONS, Chunk, RawPair
-from syntagma.corpus.noise import with_noise
 from syntagma.corpus.options import SPLITS, CorpusOptions
 from syntagma.errors import BracketError, ConfigError, Place, SyntagmaError
 from syntagma.files import atomic_write
@@ -168,12 +167,9 @@ class Parsing:
         return _Parsed(words, tree if texts == own else with_words(tree, texts))
 
     def _finish(self, entry: RawPair, parsed: _Parsed) -> _Parsed | Reason:
-        """Noise put on the labels, and a tree that is too deep refused."""
+        """The tree, unless it is too deep."""
         options = self.options
         tree = parsed.tree
-        if options.label_noise:
-            key = pair_key(entry.source, entry.target)
-            tree = with_noise(tree, options.labels, options.label_noise, options.seed, key)
         if tree.depth - 1 > options.max_levels:  # only then can the pruned tree be as deep
             levels = prune(tree, options.labels).depth - 1
             if levels > options.max_levels:
@@ -239,7 +235,8 @@ def _load(options: CorpusOptions) -> ParserBackend:
     torch = sys.modules.get("torch")
     if torch is not None:  # one thread a process, and the same sums whatever the number of processes
         torch.set_num_threads(1)
-    missing = [label for label in options.labels if parser.labels and label not in parser.labels]
+    made = {*parser.labels, *getattr(parser, "tags", ())}
+    missing = [label for label in options.labels if parser.labels and label not in made]
     if missing:
         what = f"the parser {parser.name} makes no {', '.join(missing)}"
         raise ConfigError(what, remedy=f"keep some of its labels: {', '.join(parser.labels)}")

@@ -19,6 +19,8 @@ from syntagma.tree import KEPT_LABELS, check_label
 SPLITS: Final = ("train", "dev", "test")
 FORMATS: Final = ("tsv", "csv", "jsonl", "parallel", "corpus")
 BRACKETS: Final = "brackets:"
+ALL_LABELS: Final = ("*",)
+"""Instead of labels: all that the parser makes, parts of speech among them."""
 AUTO: Final = -1
 """As many pairs for dev as suit the corpus, see `shards.auto_dev`."""
 
@@ -80,9 +82,9 @@ class CorpusOptions(Settings):
     max_levels: int = setting(32, ge=1)
     """The most levels of a tree, of dev and test as well."""
     labels: tuple[str, ...] = KEPT_LABELS
-    """The labels that guide generation."""
+    """The labels that guide generation; `*` alone: all that the parser makes, parts of speech among them."""
     label_noise: float = setting(0.0, ge=0, le=1)
-    """Replace this share of the labels by others at random."""
+    """Replace this share of the labels by others at random, in the training trees."""
     seed: int = 1
     """Decides everything that is drawn."""
     vocab_size: int = 8000

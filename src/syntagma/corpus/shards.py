@@ -27,8 +27,9 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from syntagma.corpus.chunks import PAIR_SCHEMA, Summary, write_parquet
 from syntagma.corpus.encoding import encode_pair
-from syntagma.corpus.hashing import Keys, mix
+from syntagma.corpus.hashing import Keys, mix, pair_key
 from syntagma.corpus.ingest import OVERLAP
+from syntagma.corpus.noise import with_noise
 from syntagma.corpus.options import AUTO, SPLITS, CorpusOptions
 from syntagma.errors import ConfigError
 from syntagma.files import atomic_write
@@ -232,7 +233,19 @@ class Sharding:
             table = pq.read_table(chunk_path(self.work, chunk))
             rows = np.flatnonzero(job.drawn.splits(table) == SPLITS.index(job.split))[start:stop]
             tables.append(table.select(PAIR_SCHEMA.names).take(pa.array(rows)))
-        return pa.concat_tables(tables).combine_chunks()
+        table = pa.concat_tables(tables).combine_chunks()
+        return self._noisy(table) if self.options.label_noise and job.split == "train" else table
+
+    def _noisy(self, table: pa.Table) -> pa.Table:
+        """The pairs with noise on the labels of their trees: what a model learns from, never what it is measured by."""
+        options = self.options
+        trees = []
+        for pair in table.select(["source", "words", "tree"]).to_pylist():
+            key = pair_key(pair["source"], " ".join(pair["words"]))
+            noisy = with_noise(read_tree(pair["tree"]), options.labels, options.label_noise, options.seed, key)
+            trees.append(str(noisy))
+        place = table.column_names.index("tree")
+        return table.set_column(place, table.schema.field(place), pa.array(trees, table.schema.field(place).type))
 
 
 @dataclass(slots=True)

@@ -155,6 +155,10 @@ class Split:
     def __iter__(self) -> Iterator[Pair]:
         yield from map(self._pair, self._rows())
 
+    def sources(self) -> Iterator[str]:
+        """The texts to be read."""
+        return (values["source"] for values in self._rows(["source"]))
+
     def targets(self) -> Iterator[str]:
         """The texts to be written, without their trees."""
         return (join(spaced(values["words"], values["spaces"])) for values in self._rows(["words", "spaces"]))

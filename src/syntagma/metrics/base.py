@@ -49,6 +49,7 @@ class Segment(NamedTuple):
     induced: Tree | None = None
     template: str = ""
     nbest: tuple[Candidate, ...] = ()
+    edit: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,6 +76,10 @@ class TreeMaker:
         new = sorted(sentences - self._known.keys())
         self._known.update(zip(new, self._trees(new), strict=True))
 
+    def parse_all(self, sentences: Sequence[Words]) -> list[Tree | None]:
+        """The tree of each sentence; None where the parser refuses it."""
+        return list(self._trees(list(sentences)))
+
     def _trees(self, sentences: list[Words]) -> Iterable[Tree | None]:
         if not sentences:
             return []

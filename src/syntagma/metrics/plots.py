@@ -1,25 +1,20 @@
-"""The paper's two curves: figures against the accumulation weight, and against the template reward.
+"""Figures drawn for print: curves of figures against a setting, and systems side by side.
 
-A results file holds JSON lines, one for each setting tried, as an experiment writes them:
-
-    {"series": "beam 5", "alpha": 0.8, "ibleu": 8.6, "d_syn": 25.1}
-
-`plot_accumulation` and `plot_reward` draw one panel for each figure, a line for each series, and write it for print:
-SVG and PNG, labelled axes, and marks and dashes that keep lines apart without colour.  Intervals in the file, as
-`evaluate --json` writes them (`"intervals": {"ibleu": [8.1, 9.0]}`), become error bars.
+One panel for each figure; SVG and PNG, labelled axes, and marks and dashes that keep lines apart without colour.
+Intervals become error bars.
 """
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from syntagma.errors import InputError, MissingExtra, Place
-from syntagma.files import atomic_write, read_lines
+from syntagma.errors import InputError, MissingExtra
+from syntagma.files import atomic_write
 from syntagma.metrics.report import title
 
 # blue, vermilion, green, purple, orange, sky: distinct for most colour-blind readers and, by their marks, in grey
@@ -41,50 +36,26 @@ class Point:
     intervals: Mapping[str, tuple[float, float]]
 
 
-def read_points(path: str | Path, x: str) -> list[Point]:
-    """The points of a results file; lines without the setting `x` belong to another plot and are passed over."""
-    points = []
-    for number, line in enumerate(read_lines(path), 1):
-        if not line.strip():
-            continue
-        place = Place(str(path), number)
-        try:
-            made = json.loads(line)
-        except ValueError as error:
-            raise InputError(f"this is not JSON ({error})", place, "give one JSON object a line") from None
-        if not isinstance(made, dict):
-            raise InputError("this is not a JSON object", place, "give one JSON object a line")
-        if x not in made:
-            continue
-        if not _is_number(made[x]):
-            raise InputError(f"{x} is {made[x]!r}", place, "give it as a number")
-        figures = {name: float(value) for name, value in made.items() if name != x and _is_number(value)}
-        intervals = {name: (float(low), float(high)) for name, (low, high) in made.get("intervals", {}).items()}
-        points.append(Point(str(made.get("series", "")), float(made[x]), figures, intervals))
-    if not points:
-        raise InputError(f"no line has {x}", Place(str(path)), f'give lines such as {{"{x}": 0.8, "ibleu": 8.6}}')
-    return points
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def plot_accumulation(results: str | Path, out: str | Path, figures: Sequence[str] = ("ibleu", "d_syn")) -> list[Path]:
-    """Figures against the accumulation weight, the key `alpha`; the files written."""
-    return plot(read_points(results, "alpha"), "accumulation weight α", figures, out)
-
-
-def plot_reward(results: str | Path, out: str | Path, figures: Sequence[str] = ("bleu", "d_syn_ref")) -> list[Path]:
-    """Figures against the reward of matching a template, the key `reward`; the files written."""
-    return plot(read_points(results, "reward"), "template reward γ", figures, out)
-
-
 def plot(points: Sequence[Point], x_label: str, figures: Sequence[str], out: str | Path) -> list[Path]:
     """One panel a figure, one line a series, as `out`.svg and `out`.png (a suffix of `out` of that kind is dropped)."""
     missing = [name for name in figures if not any(name in point.figures for point in points)]
     if missing:
         raise InputError(f"no line has the figure {missing[0]}", remedy="plot figures that the results hold")
+    with _styled(len(figures), 2.6) as (figure, panels):
+        for panel, name in zip(panels, figures, strict=True):
+            _draw(panel, points, name)
+            panel.set_xlabel(x_label)
+            panel.set_ylabel(_label(name))
+            panel.spines[["top", "right"]].set_visible(False)
+            panel.grid(axis="y", linewidth=0.4, alpha=0.5)
+        if len({point.series for point in points}) > 1:
+            panels[0].legend(frameon=False)
+        return _save(figure, Path(out))
+
+
+@contextmanager
+def _styled(panels: int, height: float) -> Iterator[tuple[Any, Any]]:
+    """A figure with panels side by side, as all are drawn."""
     try:
         from matplotlib import rc_context
         from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -93,17 +64,43 @@ def plot(points: Sequence[Point], x_label: str, figures: Sequence[str], out: str
         raise MissingExtra("matplotlib", "plots", "drawing") from None
     style: dict[Any, Any] = {"font.size": 9, "svg.hashsalt": "syntagma", "svg.fonttype": "none"}
     with rc_context(style):
-        figure = Figure(figsize=(3.4 * len(figures), 2.6), layout="constrained")
+        figure = Figure(figsize=(3.4 * panels, height), layout="constrained")
         FigureCanvasAgg(figure)
-        panels = figure.subplots(1, len(figures), squeeze=False)[0]
+        yield figure, figure.subplots(1, panels, squeeze=False)[0]
+
+
+def _label(name: str) -> str:
+    """A figure's name on an axis."""
+    return _SUBSCRIPT.sub(r"$\1_{\\mathrm{\2}}$", title(name))
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One system: its figures, their intervals as far as known, and whether another work printed them."""
+
+    name: str
+    figures: Mapping[str, float]
+    intervals: Mapping[str, tuple[float, float]]
+    printed: bool = False
+
+
+def plot_bars(bars: Sequence[Bar], figures: Sequence[str], out: str | Path) -> list[Path]:
+    """One panel a figure, one bar a system from above, what others printed hollow; as `out`.svg and `out`.png."""
+    with _styled(len(figures), 0.6 + 0.28 * len(bars)) as (figure, panels):
         for panel, name in zip(panels, figures, strict=True):
-            _draw(panel, points, name)
-            panel.set_xlabel(x_label)
-            panel.set_ylabel(_SUBSCRIPT.sub(r"$\1_{\\mathrm{\2}}$", title(name)))
+            for place, bar in enumerate(bars):
+                if name not in bar.figures:
+                    continue
+                value = bar.figures[name]
+                low, high = bar.intervals.get(name, (value, value))
+                panel.barh(
+                    place, value, height=0.6, color="none" if bar.printed else _STYLES[0][0], edgecolor=_STYLES[0][0],
+                    xerr=None if low == high else [[max(value - low, 0.0)], [max(high - value, 0.0)]], capsize=2,
+                )  # fmt: skip
+            panel.set_yticks(range(len(bars)), [bar.name for bar in bars] if panel is panels[0] else [""] * len(bars))
+            panel.set_ylim(len(bars) - 0.4, -0.6)
+            panel.set_xlabel(_label(name))
             panel.spines[["top", "right"]].set_visible(False)
-            panel.grid(axis="y", linewidth=0.4, alpha=0.5)
-        if len({point.series for point in points}) > 1:
-            panels[0].legend(frameon=False)
         return _save(figure, Path(out))
 
 

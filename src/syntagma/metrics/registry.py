@@ -9,10 +9,12 @@ from syntagma.errors import ConfigError, SyntagmaError
 from syntagma.metrics.base import Metric
 from syntagma.metrics.beam import BeamQuality, DLexBeam, DSynBeam
 from syntagma.metrics.bleu import Bleu, IBleu, SelfBleu
+from syntagma.metrics.edits import EditFollowed
 from syntagma.metrics.lexical import ChrF, CopyRate, DLex, LengthRatio
 from syntagma.metrics.meteor import Meteor
 from syntagma.metrics.parsing import PARSED_FIELDS
 from syntagma.metrics.rouge import Rouge
+from syntagma.metrics.sari import Sari
 from syntagma.metrics.similarity import SentenceEncoder, Similarity, SimilarityToSource
 from syntagma.metrics.trees import DEPTH, DSyn, DSynRef, Interpretability, ParsedTemplateMatch, TemplateMatch
 
@@ -61,6 +63,7 @@ def _entries() -> list[_Entry]:
         _Entry(ChrF, lambda o: ChrF()),
         _Entry(LengthRatio, lambda o: LengthRatio()),
         _Entry(CopyRate, lambda o: CopyRate()),
+        _Entry(Sari, lambda o: Sari(), usual=False),
         _Entry(Similarity, lambda o: Similarity(_encoder(o)), usual=False),
         _Entry(SimilarityToSource, lambda o: SimilarityToSource(_encoder(o)), usual=False),
         _Entry(BeamQuality, lambda o: BeamQuality(o.beam, o.r, o.tokenize, o.lowercase)),
@@ -69,6 +72,7 @@ def _entries() -> list[_Entry]:
         _Entry(Interpretability, lambda o: Interpretability(trees=o.trees)),
         _Entry(TemplateMatch, lambda o: TemplateMatch()),
         _Entry(ParsedTemplateMatch, lambda o: ParsedTemplateMatch(o.trees)),
+        _Entry(EditFollowed, lambda o: EditFollowed(o.trees)),
     ]
 
 
@@ -76,7 +80,7 @@ _GROUPS = {"rouge": Rouge, "beam_quality": BeamQuality, "tree_spans": Interpreta
 _OPTION_FOR = {
     "refs": "--ref", "src": "--src", "hyp_tree": "--hyp-trees or --parser", "src_tree": "--src-trees or --parser",
     "ref_trees": "--ref-trees or --parser", "induced": "--induced-trees or --nbest", "template": "--templates",
-    "nbest": "--nbest", "nbest_trees": "trees in --nbest or --parser",
+    "nbest": "--nbest", "nbest_trees": "trees in --nbest or --parser", "edit": "a recipe whose rows follow edits",
 }  # fmt: skip
 
 

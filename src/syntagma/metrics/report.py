@@ -25,6 +25,7 @@ TITLES = {
     "chrf": "chrF",
     "length_ratio": "length ratio",
     "copy_rate": "copy rate",
+    "sari": "SARI",
     "similarity": "similarity",
     "similarity_src": "similarity to source",
     "beam_bleu": "beam BLEU",
@@ -36,6 +37,10 @@ TITLES = {
     "tree_f1": "tree F1",
     "template_match": "template match",
     "template_match_parsed": "template match (parsed)",
+    "edit_followed": "edits followed",
+    "params": "parameters (M)",
+    "speed": "sentences/s",
+    "output_tokens": "tokens an output",
 }
 _LATEX = {"_": r"\_", "%": r"\%", "&": r"\&", "#": r"\#", "↓": r"$\downarrow$"}
 

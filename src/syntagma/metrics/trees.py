@@ -134,7 +134,8 @@ class Interpretability(Metric):
 
 
 class TemplateMatch(MeanMetric):
-    """How many hypotheses grew in the shape that their template asks for: what hard control guarantees."""
+    """How many hypotheses grew in the shape that their template asks for, which hard control guarantees; one without a
+    template does not count."""
 
     names: tuple[str, ...] = ("template_match",)
     needs = frozenset({"induced", "template"})
@@ -142,6 +143,10 @@ class TemplateMatch(MeanMetric):
     def prepare(self, text: str) -> Any:
         """The template that `text` spells."""
         return read_template(text)
+
+    def segment(self, segment: Segment) -> Sequence[float]:
+        """The value, and whether there is a template."""
+        return (*self.values(segment), 1.0) if segment.template.strip() else (0.0, 0.0)
 
     def values(self, segment: Segment) -> Sequence[float]:
         """1 where the induced tree matches; a segment without a tree does not."""

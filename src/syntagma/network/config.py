@@ -134,11 +134,12 @@ PRESETS: dict[str, dict[str, Any]] = {
     "big": _BASE | {"width": 1024, "heads": 16, "feed_forward": 4096, "norm": "post", "dropout": 0.3},
     "paper-paranmt": _BASE | {"norm": "post", "dropout": 0.3},
     "paper-wmt": _BASE | {"norm": "post", "dropout": 0.1},
+    "paper-bart": _BASE | {"width": 768, "heads": 12, "feed_forward": 3072, "norm": "post", "activation": "gelu"},
 }
 """Sizes of the syntax-guided models; a baseline's decoder also gets the context encoder's layers.  `small` has what
 helped most at its size (docs/lab-notes/network.md), `base` is the paper's model, `big` the paper's largest teacher as a
 baseline.  The `paper-` ones are the paper's models to the letter, and training has settings for them as well
-(`syntagma.train.config.PRESET_TRAINING`)."""
+(`syntagma.train.config.PRESET_TRAINING`); that of `paper-bart` starts from BART-base itself, whose shape it has."""
 
 
 def preset(name: str, vocabulary: int, architecture: Architecture = "extra-encoder", **changes: Any) -> ModelConfig:

@@ -54,6 +54,7 @@ class NeuralParser:
         self.version = config.version
         self.labels = tuple(sorted({link for chain in config.labels for link in chain.split("+") if link} | {ROOT}))
         self._chains = [["(" + link for link in chain.split("+") if link] for chain in config.labels]
+        self.tags: tuple[str, ...] = tuple(config.tags)
         self._tags = ["(" + tag for tag in config.tags]
 
     @classmethod

@@ -10,9 +10,12 @@ from pathlib import Path
 from syntagma.corpus.options import BRACKETS
 from syntagma.errors import SyntagmaError
 from syntagma.files import read_lines
+from syntagma.hub import bundled
 from syntagma.metrics.registry import to_parse
 from syntagma.parse import load_parser
-from syntagma.recipes.recipe import OutputRow, Recipe, RecipeError, Texts, can_follow, locate
+from syntagma.recipes.reading import RecipeError
+from syntagma.recipes.recipe import OutputRow, Recipe, Texts, can_follow, locate
+from syntagma.recipes.shapes import ShapeReader
 from syntagma.search.steered import SteeredText, Text
 
 
@@ -23,35 +26,61 @@ class TestTexts:
     sources: list[str]
     references: list[tuple[str, ...]]
     exemplars: list[str]
+    exemplar_pool: list[str]
     templates: list[str]
 
-    def steered(self, row: OutputRow) -> list[Text]:
-        """The sources, each with what the row follows; an empty line is followed by nothing."""
+    def steered(self, row: OutputRow, shapes: ShapeReader, labels: Sequence[str]) -> list[Text]:
+        """The sources, each with the template that the row follows; one without a shape is followed by nothing."""
         if row.follow is None:
             return list(self.sources)
-        name = "template" if row.follow == "templates" else "exemplar"
-        if row.reference is not None:
-            shapes = [references[row.reference] for references in self.references]
+        if row.follow == "templates":
+            templates = self.templates
         else:
-            shapes = self.templates if row.follow == "templates" else self.exemplars
-        common = {"control": row.control, "exemplar_depth": row.exemplar_depth}
+            templates = shapes.templates(self._followed(row, shapes), row.exemplar_depth, labels)
         return [
-            SteeredText.from_dict({"source": source, name: shape, **common}) if shape.strip() else source
-            for source, shape in zip(self.sources, shapes, strict=True)
+            SteeredText(source, template=template, control=row.control) if template.strip() else source
+            for source, template in zip(self.sources, templates, strict=True)
         ]
 
+    def _followed(self, row: OutputRow, shapes: ShapeReader) -> list[str]:
+        """The sentences whose shapes a row follows."""
+        if row.followed_reference is not None:
+            return [references[row.followed_reference] for references in self.references]
+        if self.exemplars:
+            return self.exemplars
+        return shapes.nearest([references[0] for references in self.references], self.sources, self.exemplar_pool)
 
-def read_test(texts: Texts, data: Path) -> TestTexts:
-    """The texts of a test set; columns of a line count as `prepare` counts them."""
+
+def read_test(texts: Texts, data: Path, limit: int | None = None) -> TestTexts:
+    """The texts of a test set, or the first so many; columns of a line count as `prepare` counts them."""
     references: list[tuple[str, ...]]
     if texts.pairs:
-        rows = [line.split("\t") for line in read_lines(data / texts.pairs)]
-        sources, references = [row[0].strip() for row in rows], [(row[1].strip(),) for row in rows]
+        pairs = list(_pairs(texts, data))
+        if texts.both_ways:
+            pairs += [(target, source) for source, target in pairs]
+        sources, references = [source for source, _ in pairs], [(target,) for _, target in pairs]
+        if texts.group:
+            grouped: dict[str, list[str]] = {}
+            for source, target in pairs:
+                grouped.setdefault(source, []).append(target)
+            sources, references = list(grouped), [tuple(targets) for targets in grouped.values()]
     else:
         sources = _lines(data / str(texts.sources))
         references = list(zip(*(_lines(data / name) for name in texts.references), strict=True))
     exemplars, templates = ([] if one is None else _lines(data / one) for one in (texts.exemplars, texts.templates))
-    return TestTexts(sources, references, exemplars, templates)
+    pool = [] if texts.exemplar_pool is None else _lines(data / texts.exemplar_pool)
+    pool = [line.split("\t")[1] if "\t" in line else line for line in pool]
+    return TestTexts(sources[:limit], references[:limit], exemplars[:limit], pool, templates[:limit])
+
+
+def _pairs(texts: Texts, data: Path) -> Iterator[tuple[str, str]]:
+    column, _, values = (texts.where or "").partition("=")
+    for name in texts.pair_files:
+        for line in read_lines(data / name):
+            row = line.split("\t")
+            if not texts.where or row[int(column)] in values.split(","):
+                source, target = row[0].strip(), row[1].strip()
+                yield (target, source) if texts.swapped else (source, target)
 
 
 def _lines(path: Path) -> list[str]:
@@ -67,7 +96,7 @@ def check_data(recipe: Recipe, data: Path, *, prepared: bool = False, parsers: S
     for name, texts in recipe.tests.items():
         if all((data / file).is_file() for file in texts.files()):
             problems += [f"tests, {name}: {problem}" for problem in _uneven(texts, data)]
-    for parser in [corpus_parser(recipe)] if parsers is None else parsers:
+    for parser in [corpus_parser(recipe, data)] if parsers is None else parsers:
         try:
             if not parser.startswith(BRACKETS):
                 load_parser(parser)
@@ -77,22 +106,24 @@ def check_data(recipe: Recipe, data: Path, *, prepared: bool = False, parsers: S
         raise RecipeError(recipe.name, problems)
 
 
-def corpus_parser(recipe: Recipe) -> str:
-    """The parser of the training pairs."""
-    return str(recipe.prepare.get("parser", "neural"))
+def corpus_parser(recipe: Recipe, data: Path) -> str:
+    """The parser of the training pairs: a folder among the data, or a name."""
+    name = str(recipe.prepare.get("parser", "neural"))
+    return str(data / name) if (data / name).is_dir() else name
 
 
 def parses_outputs(recipe: Recipe) -> bool:
     """Whether figures of the table need parses."""
-    return bool(to_parse(recipe.metrics, {"hyp", "refs", "src"}))
+    return bool(to_parse(recipe.metrics, {"hyp", "refs", "src", "nbest", "edit", "induced", "template"}))
 
 
 def _missing_files(recipe: Recipe, data: Path, prepared: bool) -> Iterator[str]:
     names = [name for texts in recipe.tests.values() for name in texts.files()]
     if not prepared:
-        parser = corpus_parser(recipe)
+        parser = corpus_parser(recipe, data)
         trees = [parser.removeprefix(BRACKETS)] if parser.startswith(BRACKETS) else []
-        tokenizer = [recipe.prepare["tokenizer"]] if recipe.prepare.get("tokenizer") else []
+        named = recipe.prepare.get("tokenizer")
+        tokenizer = [named] if named and named not in bundled("model") else []
         names = [*recipe.files(), *recipe.prepare.get("exclude", ()), *tokenizer, *trees]
     for name in dict.fromkeys(names):
         if not (data / name).is_file():
@@ -100,25 +131,36 @@ def _missing_files(recipe: Recipe, data: Path, prepared: bool) -> Iterator[str]:
 
 
 def _missing_models(recipe: Recipe, data: Path) -> Iterator[str]:
-    """Pretrained models that are neither a folder of the data nor look like a hub id."""
-    named = [recipe.prepare.get("pieces")]
-    for system in recipe.systems.values():
+    """Pretrained models that are neither bundled nor a folder of the data nor look like a hub id."""
+    named: dict[str | None, str] = {recipe.prepare.get("pieces"): ""}
+    for name, system in recipe.systems.items():
         settings = recipe.training | system
-        named += [settings.get("init"), settings.get("backbone")]
-    for name in dict.fromkeys(one for one in named if one):
-        if not Path(locate(name, data)).is_dir() and not re.fullmatch(r"[\w-][\w.-]*/[\w.-]+", name):
-            yield f"{data / name}: there is no such folder"
+        given = recipe.given_model(name)
+        if given:
+            named[given] = f"; give --model {name}=FOLDER, or --model {name}= to leave that system out"
+        else:
+            named |= {settings.get("init"): "", settings.get("backbone"): ""}
+    for model, remedy in named.items():
+        if not model or model in bundled("model") or re.fullmatch(r"[\w-][\w.-]*/[\w.-]+", model):
+            continue
+        folder = Path(locate(model, data))
+        if not folder.is_dir():
+            yield f"{folder if folder.is_absolute() else data / model}: there is no such folder{remedy}"
 
 
 def _uneven(texts: Texts, data: Path) -> Iterator[str]:
     try:
-        if texts.pairs:
-            for number, line in enumerate(read_lines(data / texts.pairs), 1):
-                if "\t" not in line:
-                    yield f"line {number} of {texts.pairs} has no tab"
+        columns = 1 + max(1, int((texts.where or "1").partition("=")[0]))
+        for name in texts.pair_files:
+            for number, line in enumerate(read_lines(data / name), 1):
+                if line.count("\t") < columns - 1:
+                    yield f"line {number} of {name} " + ("has no tab" if columns == 2 else f"has no {columns} columns")
                     return
-        files = texts.files()
-        counts = {name: sum(1 for _ in read_lines(data / name)) for name in files}
+        if texts.pairs and not any(True for _ in _pairs(texts, data)):
+            yield "there are no pairs" + (f" with {texts.where}" if texts.where else "")
+        if texts.group or texts.where or len(texts.pair_files) > 1:
+            return
+        counts = {name: sum(1 for _ in read_lines(data / name)) for name in texts.aligned_files()}
         if 0 in counts.values() or len(set(counts.values())) > 1:
             yield "the files have " + ", ".join(f"{count} lines ({name})" for name, count in counts.items())
     except SyntagmaError as error:

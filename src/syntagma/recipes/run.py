@@ -1,11 +1,11 @@
 """A recipe from its data to its table, step by step; what is done is skipped, what was stopped goes on.
 
-RUN/recipe.json          what is run
-RUN/corpus               prepare: the corpus
-RUN/distilled            distil: the corpus that a teacher wrote
-RUN/models/SYSTEM        train: a run for each system
-RUN/outputs/TEST/*.jsonl generate: a JSON line for each source, a file for each row of the table
-RUN/tables.md, .jsonl    table: a table for each test set
+RUN/recipe.json             what is run
+RUN/corpus                  prepare: the corpus; corpus-SYSTEM for a system whose corpus is prepared otherwise
+RUN/distilled               distil: the corpus that a teacher wrote; distilled-SYSTEM likewise
+RUN/models/SYSTEM           train: a run for each system
+RUN/outputs/TEST/*.jsonl    generate: a JSON line for each source, a file for each row of the table
+RUN/tables.md, .jsonl       table: a table for each test set; RUN/TEST.svg and .png where the recipe has a figure
 """
 
 from __future__ import annotations
@@ -13,23 +13,30 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from syntagma.corpus import Corpus, prepare
-from syntagma.errors import ConfigError, Place, SyntagmaError
-from syntagma.experiment.table import Table, TableRow, TestRows, compare_systems
-from syntagma.files import atomic_write, lines_begun, read_lines, remove_parts
-from syntagma.hub import PRETRAINED_FILES, fetch, hash_file
-from syntagma.recipes.data import TestTexts, check_data, corpus_parser, parses_outputs, read_test, rows_for
-from syntagma.recipes.recipe import OutputRow, Recipe
+from syntagma.corpus import Corpus, CorpusOptions, prepare
+from syntagma.errors import ConfigError, Place
+from syntagma.files import atomic_write, remove_parts
+from syntagma.hub import PRETRAINED_FILES, fetch, find_folder, hash_file
+from syntagma.network.folder import ModelFolder
+from syntagma.recipes.data import check_data, corpus_parser, parses_outputs, read_test, rows_for
+from syntagma.recipes.edits import edit_outputs
+from syntagma.recipes.outputs import is_current, read_outputs, write_records
+from syntagma.recipes.recipe import OutputRow, Recipe, locate
+from syntagma.recipes.scoring import RowTexts, Scorer
+from syntagma.recipes.shapes import ShapeReader
+from syntagma.recipes.table import Table, average
 from syntagma.runtime.device import check_device
 from syntagma.search.options import SearchOptions
-from syntagma.search.parallel import SearchWork, parallel, processes_for
+from syntagma.search.parallel import SearchWork
 from syntagma.search.steered import SteeredText, Text
 from syntagma.settings import read_mapping
 from syntagma.train.config import TrainConfig
@@ -61,21 +68,24 @@ class RecipeRun:
     """Where texts are written and compared; training takes a GPU where there is one."""
     precision: str | None = None
     say: Say = lambda text: None
+    limit: int | None = None
+    """Of each test set only the first so many sources; their outputs are kept apart."""
 
     def run(self, until: Step = "table") -> list[Table]:
         """Go through all steps up to one; the tables, where that is the last."""
         self._claim(until)
-        self.corpus()
-        if until == "prepare":
-            return []
-        if self.recipe.distil is not None:
-            self.train(self.recipe.distil.teacher)
-            self.distilled()
-        if until == "distil":
-            return []
-        for system in self.recipe.systems:
-            self.train(system)
-        if until == "train":
+        if self.recipe.trained():
+            self.corpus()
+            if until == "prepare":
+                return []
+            if self.recipe.distil is not None:
+                self.train(self.recipe.distil.teacher)
+                self.distilled()
+            if until == "distil":
+                return []
+            for system in self.recipe.trained():
+                self.train(system)
+        if until not in ("generate", "table"):
             return []
         for test in self.recipe.tests:
             self.generate(test)
@@ -91,7 +101,7 @@ class RecipeRun:
             if changed := sorted(name for name in told if told[name] != begun.get(name) and name not in _MAY_CHANGE):
                 what = f"another recipe was begun here (it differs in {', '.join(changed)})"
                 raise ConfigError(what, Place(str(self.out)), "give another --out")
-        prepared = (self.out / "corpus" / "corpus.json").is_file()
+        prepared = not self.recipe.trained() or (self.out / "corpus" / "corpus.json").is_file()
         check_data(self.recipe, self.data, prepared=prepared, parsers=list(self._parsers(until, prepared)))
         remove_parts(self.out)
         with atomic_write(path) as stream:
@@ -102,61 +112,83 @@ class RecipeRun:
         """The parsers that the steps to come need."""
         distilled = (self.out / "distilled" / "corpus.json").is_file()
         if not prepared or (self.recipe.distil is not None and until != "prepare" and not distilled):
-            yield corpus_parser(self.recipe)
+            yield corpus_parser(self.recipe, self.data)
         follows = any(row.follow not in (None, "templates") for row in self.recipe.rows.values())
-        if follows and until in ("generate", "table"):
-            yield "neural"
-        if until == "table" and parses_outputs(self.recipe):
-            yield self.recipe.parser
+        if (follows and until in ("generate", "table")) or (until == "table" and parses_outputs(self.recipe)):
+            yield self.parser
+
+    @property
+    def parser(self) -> str:
+        """Who parses outputs: a folder among the data, or a name."""
+        folder = self.data / self.recipe.parser
+        return str(folder) if folder.is_dir() else self.recipe.parser
 
     # -- prepare, distil, train
 
-    def corpus(self) -> Path:
-        """The prepared corpus."""
-        folder = self.out / "corpus"
+    def corpus(self, system: str | None = None) -> Path:
+        """The prepared corpus; that of a system where it has one of its own."""
+        variant = {} if system is None else self.recipe.variant(system)
+        folder = self.out / (f"corpus-{system}" if variant else "corpus")
         if not (folder / "corpus.json").is_file():
-            self.say("prepare: parsing and storing the pairs")
+            self.say(f"prepare: parsing and storing the pairs ({folder.name})")
             options = self.recipe.corpus_options(self.data)
             if options.pieces is not None and not Path(options.pieces).is_dir():
                 options = replace(options, pieces=str(fetch(options.pieces, "model", PRETRAINED_FILES)))
+            if variant:
+                options = self._varied(options, variant, self.out / "corpus")
             prepare(options, folder)
         return folder
 
-    def distilled(self) -> Path:
-        """The corpus that the teacher has written."""
-        assert self.recipe.distil is not None
-        folder = self.out / "distilled"
-        if not (folder / "corpus.json").is_file():
-            from syntagma.train.distillation import Teacher, distill
+    @staticmethod
+    def _varied(options: CorpusOptions, variant: dict[str, Any], base: Path) -> CorpusOptions:
+        """Options for a corpus that differs from another in some of them and has its vocabulary."""
+        same = {"tokenizer": str(base / "tokenizer.json"), "pieces": None, "share_pieces": False}
+        if "labels" in variant:  # a vocabulary has its labels, so this corpus has one of its own
+            same = {}
+        return CorpusOptions.from_dict(options.to_dict() | same | variant)
 
-            self.say(f"distil: {self.recipe.distil.teacher} writes the targets anew")
-            teacher = Teacher.load(
-                str(self._model(self.recipe.distil.teacher)),
-                self.recipe.distil.beam,
-                device=self.device,
-                precision=self.precision,
-            )
-            distill(teacher, Corpus.open(self.out / "corpus"), folder)
+    def distilled(self, system: str | None = None) -> Path:
+        """The corpus that the teacher has written; that of a system where it has one of its own."""
+        assert self.recipe.distil is not None
+        variant = {} if system is None else self.recipe.variant(system)
+        folder = self.out / (f"distilled-{system}" if variant else "distilled")
+        if (folder / "corpus.json").is_file():
+            return folder
+        if variant:
+            base = self.distilled()
+            prepare(self._varied(Corpus.open(base).options, variant, base), folder)
+            return folder
+        from syntagma.train.distillation import Teacher, distill
+
+        teacher = self.recipe.distil.teacher
+        self.say(f"distil: {teacher} writes the targets anew")
+        loaded = Teacher.load(
+            str(self.model(teacher)), self.recipe.distil.beam, device=self.device, precision=self.precision
+        )
+        distill(loaded, Corpus.open(self.corpus()), folder)
         return folder
 
-    def _model(self, system: str) -> Path:
-        return self.out / "models" / system
+    def model(self, system: str) -> Path:
+        """The folder of a system's model."""
+        given = self.recipe.given_model(system)
+        if given is None:
+            return self.out / "models" / system
+        return find_folder(locate(given, self.data), "model", "model")
 
     def train(self, system: str) -> None:
         """Train a system, or go on with it."""
-        folder = self._model(system)
-        corpus = self.out / ("distilled" if self.recipe.learns_from_teacher(system) else "corpus")
-        config = self.recipe.train_config(system, self.data, corpus)
-        if (folder / "config.json").is_file():  # it is written last
+        folder = self.model(system)
+        if self.recipe.given_model(system) is not None or (folder / "config.json").is_file():  # it is written last
             return
+        corpus = self.distilled(system) if self.recipe.learns_from_teacher(system) else self.corpus(system)
+        config = self.recipe.train_config(system, self.data, corpus)
         self.say(f"train: {system}")
-        command = f"syntagma reproduce {self.recipe.name}"
         if self.devices > 1:
             self._train_together(config, folder)
             return
         from syntagma.train.run import train
 
-        result = train(config, folder, command=command)
+        result = train(config, folder, command=f"syntagma reproduce {self.recipe.name}")
         if result.signal is not None:
             raise Stopped(result.signal)
 
@@ -173,31 +205,57 @@ class RecipeRun:
 
     # -- generate
 
+    @cached_property
+    def _shapes(self) -> ShapeReader:
+        return ShapeReader(self.parser)
+
     def outputs(self, test: str, row: str) -> Path:
         """The file with a row's outputs for a test set."""
-        return self.out / "outputs" / test / f"{re.sub(r'[^A-Za-z0-9]+', '-', row).strip('-')}.jsonl"
+        part = "" if self.limit is None else f".first{self.limit}"
+        return self.out / "outputs" / f"{test}{part}" / f"{re.sub(r'[^A-Za-z0-9]+', '-', row).strip('-')}.jsonl"
 
     def generate(self, test: str) -> None:
         """Write what each row's system makes of a test set, unless it is there."""
-        texts = read_test(self.recipe.tests[test], self.data)
+        made: dict[str, Path] = {}
         for name, row in rows_for(self.recipe, self.recipe.tests[test]).items():
             path = self.outputs(test, name)
-            steered = texts.steered(row)
-            mark = self._mark(row, steered)
-            if path.exists() and _note(path).exists() and _note(path).read_text() == mark:
-                continue
-            self.say(f"generate: {name}, {test}")
-            options = row.options()
-            given = options.to_dict() if isinstance(options, SearchOptions) else options
-            model = str(self._model(row.system))
-            work = SearchWork(model, given, nbest=row.nbest, device=self.device, precision=self.precision)
-            failed = write_records(path, steered, work, mark)
-            if failed:
-                self.say(f"{failed} of {len(steered)} sources failed and have no output ({path})")
+            texts = self.texts(test, row)
+            mark = self.mark(row, texts)
+            if not is_current(path, mark):
+                if mark in made:  # it differs from another row in how it is scored only
+                    shutil.copyfile(made[mark], path)
+                    with atomic_write(path.with_name(f".{path.name}.mark")) as stream:
+                        stream.write(mark)
+                else:
+                    self.say(f"generate: {name}, {test}")
+                    failed = write_records(path, texts, self.work(row), mark)
+                    if failed:
+                        self.say(f"{failed} of {len(texts)} sources failed and have no output ({path})")
+            made[mark] = path
 
-    def _mark(self, row: OutputRow, texts: Sequence[Text]) -> str:
+    def texts(self, test: str, row: OutputRow) -> list[Text]:
+        """The sources of a test set with what the row follows; nothing in the place of one that cannot be edited."""
+        texts = read_test(self.recipe.tests[test], self.data, self.limit)
+        if row.edit is None:
+            labels = ModelFolder.open(self.model(row.system)).vocabulary.labels if row.follow else ()
+            return texts.steered(row, self._shapes, labels)
+        assert row.of is not None
+        records = read_outputs(self.outputs(test, row.of), len(texts.sources))
+        trees = self._shapes.trees([references[0] for references in texts.references])
+        edits = zip(texts.sources, edit_outputs(row.edit, records, trees), strict=True)
+        return ["" if one is None else SteeredText(source, start=one.start) for source, one in edits]
+
+    def work(self, row: OutputRow) -> SearchWork:
+        """What a process does for a row."""
+        options = row.search_options()
+        given = options.to_dict() if isinstance(options, SearchOptions) else options
+        model = str(self.model(row.system))
+        return SearchWork(model, given, nbest=row.nbest, device=self.device, precision=self.precision)
+
+    def mark(self, row: OutputRow, texts: Sequence[Text]) -> str:
         """The same for equal models, searches and texts."""
-        told = [hash_file(self._model(row.system) / "config.json"), asdict(row), [repr(text) for text in texts]]
+        searched = {**asdict(row), "against": None, "scored_by": None}
+        told = [hash_file(self.model(row.system) / "config.json"), searched, [repr(text) for text in texts]]
         return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16]
 
     # -- table
@@ -214,90 +272,40 @@ class RecipeRun:
         return tables
 
     def _table(self, test: str) -> Table:
-        described = self.recipe.tests[test]
-        texts = read_test(described, self.data)
-        rows = TestRows(
-            described.title or test,
-            texts.sources,
-            texts.references,
-            self.recipe.metrics,
-            described.tokenize,
-            {f"paper: {name}": figures for name, figures in described.printed.items()},
-            self.recipe.same_language,
-            self.recipe.parser,
-            self.device,
-            self.precision,
-        )
-        made = rows_for(self.recipe, described)
-        outputs = {name: _best_texts(self.outputs(test, name), texts) for name in made}
-        return compare_systems(
-            rows,
-            outputs,
-            against=lambda name: made[name].against if name in made else None,
-            resamples=self.resamples,
-            note=self.say,
-        )
+        texts = read_test(self.recipe.tests[test], self.data, self.limit)
+        rows = rows_for(self.recipe, self.recipe.tests[test])
+        made = {
+            name: RowTexts(row, read_outputs(self.outputs(test, name), len(texts.sources)))
+            for name, row in rows.items()
+        }
+        where = (self.device, self.precision)
+        scorer = Scorer(self.recipe, test, texts, made, self._shapes, self.parser, *where)
+        table = scorer.table(self.resamples, self.say)
+        table = table.with_figures(self.recipe.facts, {name: self._facts(test, name) for name in rows})
+        if self.recipe.figure is not None:
+            from syntagma.recipes.figure import draw
+
+            draw(self.recipe, test, table, self.out, self.say)
+        return table
+
+    def _facts(self, test: str, name: str) -> dict[str, float]:
+        if not self.recipe.facts:
+            return {}
+        from syntagma.recipes.facts import parameters_of, speed_of, tokens_of
+
+        row = self.recipe.rows[name]
+        path = self.outputs(test, name)
+        found: dict[str, float] = {}
+        for fact in self.recipe.facts:
+            if fact == "params":
+                found[fact] = parameters_of(self.model(row.system))
+            elif fact == "speed":
+                texts = self.texts(test, row)
+                found[fact] = speed_of(self.work(row), texts, path.with_suffix(".speed.json"), self.mark(row, texts))
+            else:
+                found[fact] = tokens_of(self.model(row.system), read_outputs(path, len(self.texts(test, row))))
+        return found
 
 
-_MAY_CHANGE = ("title", "hours", "note", "tests", "rows", "metrics", "parser")
+_MAY_CHANGE = ("title", "hours", "note", "tests", "rows", "metrics", "facts", "figure", "parser")
 """What decides nothing that is kept: outputs know themselves what they were made from."""
-
-
-def write_records(path: Path, texts: Sequence[Text], work: SearchWork, mark: str) -> int:
-    """A JSON line for each text, as `generate --json` writes it; goes on after the last whole line.
-
-    How many texts have failed.  The file appears when it is complete, and a note of its `mark` beside it.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{mark}.part")
-    for left in {*path.parent.glob(f".{path.name}.*.part"), *path.parent.glob(f".{_note(path).name}.*.part")} - {part}:
-        left.unlink()  # of another model or search, or of a note that was cut short
-    waiting = texts[lines_begun(part) :]
-    with open(part, "a", encoding="utf-8", newline="\n") as stream:
-        for text, found in zip(
-            waiting, parallel(work, waiting, workers=processes_for(len(waiting), work.device)), strict=True
-        ):
-            stream.write(json.dumps(_record(text, found, work.nbest), ensure_ascii=False) + "\n")
-            stream.flush()
-    part.replace(path)
-    with atomic_write(_note(path)) as stream:
-        stream.write(mark)
-    return sum("error" in json.loads(line) for line in read_lines(path))
-
-
-def _record(text: Text, found: Any, nbest: int) -> dict[str, Any]:
-    source = text.source if isinstance(text, SteeredText) else text
-    if isinstance(found, SyntagmaError):
-        return {"source": source, "hypotheses": [], "error": str(found)}
-    return {"source": source, "hypotheses": [output.to_dict() for output in found[:nbest]]}
-
-
-def _note(path: Path) -> Path:
-    return path.with_name(f".{path.name}.mark")
-
-
-def _best_texts(path: Path, texts: TestTexts) -> list[str]:
-    found = []
-    for line in read_lines(path):
-        hypotheses = json.loads(line)["hypotheses"]
-        found.append(" ".join(hypotheses[0]["text"].split()) if hypotheses else "")
-    if len(found) != len(texts.sources):
-        what = f"it has {len(found)} lines for {len(texts.sources)} sources"
-        raise ConfigError(what, Place(str(path)), "run the recipe again, at least to --until generate")
-    return found
-
-
-def average(tables: Sequence[Table]) -> Table:
-    """The mean of the figures of rows that all tables have."""
-    by_name: list[dict[str, TableRow]] = [{row.system: row for row in table.rows} for table in tables]
-    names = [row.system for row in tables[0].rows if all(row.system in rows for rows in by_name)]
-    rows = tuple(TableRow(name, dict(_means([rows[name] for rows in by_name])), {}, {}) for name in names)
-    segments = sum(table.segments for table in tables)
-    return Table("average", segments, tables[0].names, rows, tables[0].signatures)
-
-
-def _means(rows: Sequence[TableRow]) -> Iterator[tuple[str, float]]:
-    for name in rows[0].figures:
-        values = [row.figures[name] for row in rows if name in row.figures]
-        if len(values) == len(rows):
-            yield name, sum(values) / len(values)

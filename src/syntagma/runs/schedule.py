@@ -128,6 +128,9 @@ def learning_rate(config: ScheduleSettings, plan: Plan, step: int) -> float:
     >>> line = SimpleNamespace(lr=1.0, schedule="linear", lr_end=0.0)
     >>> [round(learning_rate(line, Plan(6, 2), step), 3) for step in range(6)]
     [0.5, 1.0, 1.0, 0.75, 0.5, 0.25]
+    >>> curve = SimpleNamespace(lr=1.0, schedule="exponential", lr_end=0.0625)
+    >>> [round(learning_rate(curve, Plan(6, 2), step), 3) for step in range(7)]
+    [0.5, 1.0, 1.0, 0.5, 0.25, 0.125, 0.062]
     """
     if step < plan.warmup:
         return config.lr * (step + 1) / plan.warmup
@@ -137,6 +140,8 @@ def learning_rate(config: ScheduleSettings, plan: Plan, step: int) -> float:
         return config.lr
     start = plan.progress(plan.warmup)
     done = (plan.progress(step) - start) / max(1 - start, 1e-9)
+    if config.schedule == "exponential":
+        return float(config.lr * ((config.lr_end or config.lr / 100) / config.lr) ** done)
     return config.lr_end + (config.lr - config.lr_end) * decay(config.schedule, done)
 
 

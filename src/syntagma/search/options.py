@@ -63,6 +63,9 @@ class SearchOptions(Settings):
     language."""
     max_unary_repeats: int = setting(2, ge=-1)
     """How often in a row a constituent may become nothing but another with its own label; -1: any number."""
+    valid_brackets: bool = True
+    """For the linearised baseline: whether what it writes is a tree for certain.  Without, brackets that do not fit are
+    passed over, and those left open are closed at the end."""
     check_template: bool = False
     """Under hard control, put the texts first that the bundled parser too gives the template's shape.  For models that
     write English."""

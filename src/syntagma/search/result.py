@@ -165,21 +165,35 @@ def _joins(context: Tokens, infill: Tokens) -> tuple[str, ...]:
 def read_out_plain(hypothesis: Hypothesis, vocabulary: Vocabulary, linearised: bool) -> Output:
     """The output of a baseline: text alone, or with the tree that it spells in brackets."""
     ids = hypothesis.context.ids
-    tree = _bracketed(vocabulary.decode_tokens(ids)) if linearised else None
+    tree = bracketed(vocabulary.decode_tokens(ids)) if linearised else None
     return Output(vocabulary.decode(ids), hypothesis.score, tree, ())
 
 
-def _bracketed(tokens: Iterable[Token]) -> Tree:
-    """The tree of tokens in which a label opens a constituent and `<c>` closes it."""
+def bracketed(tokens: Iterable[Token]) -> Tree:
+    """The tree of tokens in which a label opens a constituent and `<c>` closes it.
+
+    A `<c>` too many closes nothing, what is left open ends with the tokens.
+    """
     walk = ["(" + ROOT]
+    depth = 0
     for token in tokens:
+        if token is PART and not depth:
+            continue
         if token is PART:
-            if walk[-1][0] == "(":
-                walk.append(UNREADABLE.text)
-            walk.append(CLOSE)
+            _close(walk)
+            depth -= 1
         else:
+            depth += is_label(token)
             walk.append("(" + token.name if is_label(token) else escape(token.text))
+    for _ in range(depth):
+        _close(walk)
     return Tree.from_walk([*walk, CLOSE])
+
+
+def _close(walk: list[str]) -> None:
+    if walk[-1][0] == "(":
+        walk.append(UNREADABLE.text)
+    walk.append(CLOSE)
 
 
 def words_as_text(tokens: Iterable[Token]) -> Tokens:

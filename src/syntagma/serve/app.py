@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 from syntagma import __version__
 from syntagma.errors import SyntagmaError
 from syntagma.serve import schemas
+from syntagma.serve.control_routes import add_control
 from syntagma.serve.events import ClientGone, Events, while_asking
 from syntagma.serve.middleware import Guard
 from syntagma.serve.openapi import TAGS, describe, operation_name
@@ -79,6 +80,8 @@ def make_app(service: Service) -> Guard:
     _parses(app, service)
     if service.comparison is not None:
         _compares(app, service)
+    if service.control is not None:
+        add_control(app, service, service.control, service.voting, _WORK)
     _tells(app, service)
     _studio(app)
     app.openapi = describe(app, service.rules.token is not None)  # type: ignore[method-assign]
@@ -247,6 +250,10 @@ def _studio(app: FastAPI) -> None:
     @app.get("/compare", include_in_schema=False)
     def compare() -> Response:
         return _file("compare.html")
+
+    @app.get("/control", include_in_schema=False)
+    def control() -> Response:
+        return _file("control.html")
 
     @app.get("/studio/{path:path}", include_in_schema=False)
     def studio(path: str) -> Response:

@@ -19,6 +19,7 @@ import uvicorn
 from syntagma.errors import ConfigError
 from syntagma.serve.app import make_app
 from syntagma.serve.compare import VoteStore, VotingSession, read_items
+from syntagma.serve.control import ControlStore, ControlTask, read_task
 from syntagma.serve.middleware import Rules, is_loopback
 from syntagma.serve.models import load_bundled_parser, load_models
 from syntagma.serve.protocol import PromptProtocol
@@ -44,6 +45,7 @@ class ServeSettings(Settings):
     hosts: tuple[str, ...] = ()
     """Further names by which the service is known, such as that of a proxy before it."""
     compare: str | None = None
+    control_task: str | None = None
     votes: str = "votes.sqlite"
     questions: str | None = None
     """A file of the comparison's questions; those of the paper unless given."""
@@ -103,6 +105,9 @@ def serve(settings: ServeSettings) -> None:
             questions = QUESTIONS if settings.questions is None else read_questions(Path(settings.questions))
             items, store = read_items(Path(settings.compare)), VoteStore(Path(settings.votes))
             comparison = VotingSession(items, store, questions, ties=settings.ties)
+        control = None
+        if settings.control_task is not None:
+            control = ControlTask(read_task(Path(settings.control_task)), ControlStore(Path(settings.votes)))
         models = load_models(
             settings.models,
             batch=settings.batch,
@@ -119,7 +124,7 @@ def serve(settings: ServeSettings) -> None:
             patience=settings.patience,
             root_path=settings.root_path,
         )
-        service = Service(models, parser=load_bundled_parser(), comparison=comparison, rules=rules)
+        service = Service(models, parser=load_bundled_parser(), comparison=comparison, control=control, rules=rules)
         config = uvicorn.Config(
             make_app(service),
             log_level="warning",

@@ -17,6 +17,7 @@ from syntagma.search.request import SearchRequest
 from syntagma.search.result import Output
 from syntagma.serve.admission import DESCRIBED, MOST_ROWS, Admission, Ticket, parse_rows, search_rows
 from syntagma.serve.compare import VotingSession
+from syntagma.serve.control import ControlTask
 from syntagma.serve.counters import Counters
 from syntagma.serve.growing import (
     Beam,
@@ -60,14 +61,16 @@ class Service:
         *,
         parser: Parser | None = None,
         comparison: VotingSession | None = None,
+        control: ControlTask | None = None,
         rules: Rules | None = None,
     ) -> None:
         self.models = dict(models)
-        self.parser, self.comparison, self.rules = parser, comparison, rules or Rules()
+        self.parser, self.rules = parser, rules or Rules()
+        self.comparison, self.control = comparison, control
         self.counters = Counters()
         self.admission = Admission(self.rules.patience)
         self.stopping = False
-        self._parsing, self._voting = Desk("parser"), Desk("votes", 256)
+        self._parsing, self.voting = Desk("parser"), Desk("votes", 256)
 
     def start(self) -> None:
         """Begin to work."""
@@ -80,10 +83,11 @@ class Service:
         for served in self.models.values():
             await asyncio.to_thread(served.worker.stop)
             await asyncio.to_thread(served.desk.close)
-        for desk in (self._parsing, self._voting):
+        for desk in (self._parsing, self.voting):
             await asyncio.to_thread(desk.close)
-        if self.comparison is not None:
-            self.comparison.store.close()
+        for task in (self.comparison, self.control):
+            if task is not None:
+                task.store.close()
 
     # -- what it has
 
@@ -300,12 +304,12 @@ class Service:
     async def next_item(self, voter: str, item: str | None = None) -> dict[str, Any]:
         """The next item of a voter, or one to see again."""
         assert self.comparison is not None
-        return await self._voting.do(self.comparison.next, voter, item)
+        return await self.voting.do(self.comparison.next, voter, item)
 
     async def vote(self, request: VoteRequest) -> dict[str, Any]:
         """Store a vote; it is stored to the end even if the client leaves."""
         assert self.comparison is not None
-        return await self._voting.do(self.comparison.vote, request.voter, request.item, request.answers)
+        return await self.voting.do(self.comparison.vote, request.voter, request.item, request.answers)
 
 
 async def _chain(first: tuple[str, Any], rest: AsyncIterator[tuple[str, Any]]) -> AsyncIterator[tuple[str, Any]]:

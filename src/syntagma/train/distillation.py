@@ -5,18 +5,25 @@ with the same vocabulary, and the dev and test pairs as they were.  Both steps g
 that has several targets in the corpus is written once.  With `nearest` the student learns, of all that the teacher's
 beam ends with, the text most like a target of the corpus (the interpolation of Kim and Rush), and where none is like
 enough, the target.  Where the teacher has time for some of the sources only, the rest may stay as they are.
+
+Texts are read as they are needed; of all pairs only keys of 8 bytes are held, and with `nearest` the targets of sources
+that have several.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import product
+from itertools import islice, product, tee
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
+
 from syntagma.corpus import Corpus, CorpusOptions, prepare
+from syntagma.corpus.hashing import text_key
 from syntagma.corpus.options import Input
 from syntagma.corpus.store import Pair, Split
 from syntagma.errors import ConfigError, InputError, Place, SyntagmaError
@@ -91,15 +98,17 @@ def distill(
     pairs.mkdir(parents=True, exist_ok=True)
     remove_parts(pairs)
     rest = " with the rest" if keep_rest else ""
-    _check_same_run(pairs, f"{teacher.fingerprint} {corpus.fingerprint} {len(split)} {limit} {nearest}{rest}\n")
-    targets = _targets_by_source(split)
-    rows = _draw(targets, limit, corpus.options.seed)
+    _check_same_run(
+        pairs, f"{teacher.fingerprint} {corpus.fingerprint} {len(split)} {limit} {nearest}{rest} in order\n"
+    )
+    sources = _Sources.of(split, limit, corpus.options.seed)
     choose = _first if nearest is None else partial(_most_like, least=nearest)
-    processes = workers or processes_for(len(rows), teacher.work.device)
-    _write_targets(teacher, rows, pairs / "train.tsv", choose, processes, told)
-    inputs = [Input(str(pairs / "train.tsv"))]
-    if keep_rest and len(drawn := {source for source, _ in rows}) < len(targets):
-        _copy_pairs((pair for pair in split if pair.source not in drawn), pairs / "rest.tsv")
+    path = pairs / "train.tsv"
+    workers = workers or processes_for(sources.count, teacher.work.device)
+    _write_targets(teacher, sources, split, path, choose, workers, told)
+    inputs = [Input(str(path))]
+    if keep_rest and not sources.drawn.all():
+        _copy_pairs((pair for pair, drawn in zip(split, sources.drawn, strict=True) if not drawn), pairs / "rest.tsv")
         inputs.append(Input(str(pairs / "rest.tsv")))
     for name in ("dev", "test"):
         if name in corpus.splits:
@@ -115,23 +124,60 @@ def distill(
         parser="neural" if old.trees is not None else old.parser,
         max_levels=old.max_levels,
         labels=old.labels,
+        label_noise=old.label_noise,
         seed=old.seed,
         tokenizer=str(corpus.folder / "tokenizer.json"),
     )
     return prepare(options, out, workers=workers)
 
 
-def _targets_by_source(split: Split) -> dict[str, list[str]]:
-    """Group the targets of a corpus by source, in the order in which sources first come."""
-    found: dict[str, list[str]] = {}
-    for pair in split:
-        found.setdefault(pair.source, []).append(pair.target)
-    return found
+@dataclass(frozen=True)
+class _Sources:
+    """Which pairs of a split a teacher writes, known by 8-byte keys: their texts are read when it comes to them."""
 
+    first: npt.NDArray[np.bool_]
+    """For each pair, whether it is drawn and the first with its source."""
+    drawn: npt.NDArray[np.bool_]
+    """For each pair, whether its source is drawn."""
+    shared: npt.NDArray[np.bool_]
+    """For each pair, whether its source is drawn and has several targets."""
 
-def _draw(targets: Mapping[str, list[str]], limit: int | None, seed: int) -> list[Row]:
-    rows = list(targets.items())
-    return rows if limit is None or limit >= len(rows) else random.Random(seed).sample(rows, limit)
+    @staticmethod
+    def of(split: Split, limit: int | None, seed: int) -> _Sources:
+        """The sources of a split, or so many of them at random."""
+        keys = np.fromiter((text_key(source) for source in split.sources()), np.uint64, len(split))
+        _, firsts, which, counts = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
+        taken = np.ones(len(firsts), bool)
+        if limit is not None and limit < len(firsts):
+            in_order = np.argsort(firsts, kind="stable")
+            taken[:] = False
+            taken[in_order[random.Random(seed).sample(range(len(firsts)), limit)]] = True
+        first = np.zeros(len(keys), bool)
+        first[firsts[taken]] = True
+        drawn = taken[which]
+        return _Sources(first, drawn, drawn & (counts[which] > 1))
+
+    @property
+    def count(self) -> int:
+        """How many sources there are to write."""
+        return int(self.first.sum())
+
+    def rows(self, split: Split, with_targets: bool) -> Iterator[Row]:
+        """Each source with its targets, in the order in which sources first come; without them where nobody asks.
+
+        Only the targets of sources that have several are held.
+        """
+        several: dict[str, list[str]] = {}
+        if with_targets and self.shared.any():
+            for pair, shared in zip(split, self.shared, strict=True):
+                if shared:
+                    several.setdefault(pair.source, []).append(pair.target)
+        if not with_targets:
+            yield from ((source, []) for source, first in zip(split.sources(), self.first, strict=True) if first)
+            return
+        for pair, first in zip(split, self.first, strict=True):
+            if first:
+                yield pair.source, several.get(pair.source) or [pair.target]
 
 
 def _first(outputs: Sequence[str], targets: Sequence[str]) -> str:
@@ -171,29 +217,30 @@ def _check_same_run(pairs: Path, mine: str) -> None:
 
 def _write_targets(
     teacher: Teacher,
-    rows: Sequence[Row],
+    sources: _Sources,
+    split: Split,
     path: Path,
     choose: Callable[[Sequence[str], Sequence[str]], str],
     workers: int,
     told: Callable[[int, int], None],
 ) -> None:
-    """A line `source<TAB>output` for each row, in order; goes on after the last whole line."""
+    """A line `source<TAB>output` for each source, in order; goes on after the last whole line."""
     if path.exists():
         return
     part = path.with_suffix(".part")
-    waiting = rows[lines_begun(part) :]
-    done = len(rows) - len(waiting)
+    done, count = lines_begun(part), sources.count
+    asked, rows = tee(islice(sources.rows(split, choose is not _first), done, None))
     with open(part, "ab") as stream:
-        written = teacher.write((source for source, _ in waiting), workers)
-        for number, ((source, targets), found) in enumerate(zip(waiting, written, strict=True), done + 1):
+        written = teacher.write((source for source, _ in asked), workers)
+        for number, ((source, targets), found) in enumerate(zip(rows, written, strict=True), done + 1):
             outputs = [] if isinstance(found, SyntagmaError) else [" ".join(output.text.split()) for output in found]
             text = choose(outputs, targets) if outputs else ""
             stream.write(f"{source}\t{text}\n".encode())  # an empty target is a reject of `prepare`, with its line
             if number % 100 == 0:
                 stream.flush()
-                told(number, len(rows))
+                told(number, count)
     part.rename(path)
-    told(len(rows), len(rows))
+    told(count, count)
 
 
 def _copy_pairs(pairs: Iterable[Pair], path: Path) -> None:

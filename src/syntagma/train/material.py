@@ -51,7 +51,7 @@ def gather(config: TrainConfig, corpus: Corpus, engine: Engine, folder: Path) ->
     )
 
     def examples(name: str) -> Examples:
-        split, path = _split(corpus, name), folder / f"ids-{name}.safetensors"
+        split, path = _split(corpus, name), folder / f"ids-{name}"
         if engine.rank == 0:
             path.parent.mkdir(parents=True, exist_ok=True)
             Tokenised.of(split, vocabulary, path)

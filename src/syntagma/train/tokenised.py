@@ -1,50 +1,55 @@
 """A split's texts and trees in the ids of another vocabulary than the corpus's, as a backbone needs them.
 
-They are made once and kept in the run's folder, `ids-SPLIT.safetensors`: lists of ids end to end, and where each ends.
+They are made once and kept in the run's folder, `ids-SPLIT/`: for each kind of list one file of ids end to end (32 bits
+each) and one of where each list ends (64 bits).  The files are written as texts are read and mapped into memory, so a
+corpus may be larger than that.
 """
 
 from __future__ import annotations
 
-from array import array
+import json
+import shutil
 from collections.abc import Iterable
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import load_file, save_file
 
 from syntagma.corpus.encoding import encode_pair
 from syntagma.corpus.store import EncodedPair, IdLevel, Lengths, Pair, Split
 from syntagma.text.vocabulary import Vocabulary
 
 _COLUMNS = ("source", "target", "linear", "levels", "sizes")
+_NOTE = "of.json"
+_BLOCK = 100_000
+"""Examples whose lengths are computed at a time."""
 
 Column = npt.NDArray[np.int32]
+Ends = npt.NDArray[np.int64]
 
 
 class Tokenised:
-    """Examples in any order, out of flat lists."""
+    """Examples in any order, out of mapped files."""
 
-    def __init__(self, columns: dict[str, Column]) -> None:
-        self._values = {name: columns[name] for name in _COLUMNS}
-        self._ends = {name: columns[f"{name}_ends"] for name in _COLUMNS}
+    def __init__(self, folder: Path) -> None:
+        self._values: dict[str, Column] = {name: _mapped(folder / f"{name}.ids", np.int32) for name in _COLUMNS}
+        self._ends: dict[str, Ends] = {name: _mapped(folder / f"{name}.ends", np.int64) for name in _COLUMNS}
 
     @staticmethod
-    def of(split: Split, vocabulary: Vocabulary, path: Path) -> Tokenised:
-        """The examples of a split in a vocabulary's ids, from the file at `path` where it holds them already."""
-        wanted = f"{vocabulary.fingerprint} {split.name} {len(split)}"
-        try:
-            with safe_open(path, framework="numpy") as stored:
-                if (stored.metadata() or {}).get("of") == wanted:
-                    return Tokenised(load_file(path))
-        except (OSError, SafetensorError):
-            pass  # it is not there yet, or not whole
-        columns = tokenise(split, vocabulary)
-        part = path.with_name(f".{path.name}.part")
-        save_file(columns, part, metadata={"of": wanted})
-        part.replace(path)
-        return Tokenised(columns)
+    def of(split: Split, vocabulary: Vocabulary, folder: Path) -> Tokenised:
+        """The examples of a split in a vocabulary's ids, from the folder where it holds them already."""
+        wanted = {"vocabulary": vocabulary.fingerprint, "split": split.name, "pairs": len(split)}
+        if _note(folder) != wanted:
+            part = folder.with_name(f".{folder.name}.part")
+            shutil.rmtree(part, ignore_errors=True)
+            part.mkdir(parents=True)
+            write_ids(split, vocabulary, part)
+            (part / _NOTE).write_text(json.dumps(wanted), encoding="utf-8")
+            shutil.rmtree(folder, ignore_errors=True)
+            part.rename(folder)
+        return Tokenised(folder)
 
     def __len__(self) -> int:
         return len(self._ends["source"])
@@ -64,9 +69,18 @@ class Tokenised:
 
     def lengths(self) -> Lengths:
         """The lengths of all examples."""
-        plain = {name: np.diff(ends, prepend=0).astype(np.int32) for name, ends in self._ends.items()}
-        starts = np.concatenate([[0], self._ends["sizes"][:-1]]) // 2
-        contexts, infills = self._values["sizes"][::2], self._values["sizes"][1::2]
+        blocks = [self._lengths(start, min(start + _BLOCK, len(self))) for start in range(0, len(self), _BLOCK)]
+        return Lengths(*(np.concatenate(column) for column in zip(*blocks, strict=True)))
+
+    def _lengths(self, start: int, stop: int) -> Lengths:
+        """The lengths of examples from `start` to `stop`."""
+        first = {name: int(ends[start - 1]) if start else 0 for name, ends in self._ends.items()}
+        plain = {
+            name: np.diff(ends[start:stop], prepend=first[name]).astype(np.int32) for name, ends in self._ends.items()
+        }
+        sizes = self._values["sizes"][first["sizes"] : int(self._ends["sizes"][stop - 1])]
+        starts = (np.concatenate([[0], np.cumsum(plain["sizes"])[:-1]]) // 2).astype(np.int64)
+        contexts, infills = sizes[::2], sizes[1::2]
         return Lengths(
             plain["source"], plain["target"], plain["linear"], plain["sizes"] // 2,
             np.add.reduceat(contexts, starts), np.add.reduceat(infills, starts),
@@ -74,14 +88,27 @@ class Tokenised:
         )  # fmt: skip
 
 
-def tokenise(pairs: Iterable[Pair], vocabulary: Vocabulary) -> dict[str, Column]:
-    """Pairs as flat lists of ids, each beside where its lists end."""
-    values: dict[str, array[int]] = {name: array("i") for name in _COLUMNS}
-    ends: dict[str, array[int]] = {name: array("i") for name in _COLUMNS}
-    for pair in pairs:
-        ids = encode_pair(pair.source, pair.words, pair.tree, vocabulary)
-        for name in _COLUMNS:
-            values[name].extend(getattr(ids, name))
-            ends[name].append(len(values[name]))
-    found = {name: np.array(values[name], np.int32) for name in _COLUMNS}
-    return found | {f"{name}_ends": np.array(ends[name], np.int32) for name in _COLUMNS}
+def _mapped(path: Path, kind: Any) -> Any:
+    return np.memmap(path, kind, "r") if path.stat().st_size else np.zeros(0, kind)
+
+
+def _note(folder: Path) -> Any:
+    try:
+        return json.loads((folder / _NOTE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):  # it is not there yet, or not whole
+        return None
+
+
+def write_ids(pairs: Iterable[Pair], vocabulary: Vocabulary, folder: Path) -> None:
+    """Pairs as files of ids, each beside where its lists end."""
+    with ExitStack() as stack:
+        ids = {name: stack.enter_context(open(folder / f"{name}.ids", "wb")) for name in _COLUMNS}
+        ends = {name: stack.enter_context(open(folder / f"{name}.ends", "wb")) for name in _COLUMNS}
+        written = dict.fromkeys(_COLUMNS, 0)
+        for pair in pairs:
+            encoded = encode_pair(pair.source, pair.words, pair.tree, vocabulary)
+            for name in _COLUMNS:
+                numbers = getattr(encoded, name)
+                ids[name].write(np.array(numbers, np.int32).tobytes())
+                written[name] += len(numbers)
+                ends[name].write(np.int64(written[name]).tobytes())

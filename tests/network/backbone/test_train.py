@@ -78,7 +78,7 @@ def test_a_loaded_model_scores_as_when_it_was_trained(corpus: Corpus, bases: dic
         from syntagma.train.validate import LossValidator, validate
 
         config = settings(corpus, bases[kind])
-        dev = Tokenised.of(corpus.split("dev"), again.subwords, out / "ids-dev.safetensors")
+        dev = Tokenised.of(corpus.split("dev"), again.subwords, out / "ids-dev")
         engine = Engine(config)
         engine.wrap(again.network)
         found = validate(LossValidator(Data(dev, "dev", again.config), 500, engine), again.network)

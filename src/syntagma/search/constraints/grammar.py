@@ -124,7 +124,40 @@ class BracketState(NamedTuple):
         return BracketState(self.open_brackets + change, kind == LABELS, self.tokens_left - 1)
 
 
-AnyState = InfillState | BracketState
+class FreeState(NamedTuple):
+    """Where a row of the linearised baseline stands that may write brackets as it likes, valid or not."""
+
+    written: int
+    tokens_left: int
+
+    @property
+    def kinds(self) -> int:
+        """What may come next here."""
+        if self.must_close:
+            return END
+        return WORDS | LABELS | PART | END if self.written else WORDS | LABELS
+
+    @property
+    def closing(self) -> int:
+        """What ends the sequence."""
+        return END
+
+    @property
+    def labels(self) -> bool:
+        """Whether labels may come at all."""
+        return True
+
+    @property
+    def must_close(self) -> bool:
+        """Whether only the end fits."""
+        return bool(self.written) and self.tokens_left <= 1
+
+    def after(self, kind: int) -> FreeState:
+        """Where a row stands once it has written a token."""
+        return FreeState(self.written + 1, self.tokens_left - 1)
+
+
+AnyState = InfillState | BracketState | FreeState
 
 
 class InfillGrammar:
@@ -153,7 +186,9 @@ class InfillGrammar:
         if task.parts:
             return InfillState.start(task.parts, task.tokens, task.labels)
         if self.config.architecture == "linearised":
-            return BracketState(0, True, task.tokens)
+            return (
+                BracketState(0, True, task.tokens) if task.request.options.valid_brackets else FreeState(0, task.tokens)
+            )
         return InfillState(0, 0, task.tokens, labels=False)
 
     def kind(self, token: int) -> int:

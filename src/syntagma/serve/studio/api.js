@@ -100,6 +100,9 @@ export const sentencesOf = (text) => ask("v1/sentences", { text });
 export const compareNext = (voter, item = null) =>
   ask(`v1/compare/next?${new URLSearchParams({ voter, ...(item !== null && { item }) })}`);
 export const compareVote = (vote) => ask("v1/compare/vote", vote);
+export const controlNext = (annotator) => ask(`v1/control/next?annotator=${encodeURIComponent(annotator)}`);
+export const controlEdit = (edit) => ask("v1/control/edit", edit);
+export const controlJudge = (judgement) => ask("v1/control/judge", judgement);
 
 /**
  * Grow, level by level.

@@ -1,1 +1,0 @@
-"""The paper's tables and figures at the scale of this package: `syntagma reproduce`."""

@@ -1,0 +1,252 @@
+"""Partial control as an experiment (the paper's section 6.3): annotators edit a model's contexts and judge its answers.
+
+A task is a file of sources with the contexts that a model made of them.  Each annotator edits one context of each
+source in her own way, sees what the model makes of it, and says whether it followed; then she judges what others have
+edited, so that agreement can be told.  Edits and judgements are rows that are only ever added, in the file of the
+votes; the last judgement of an annotator and edit counts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from syntagma.errors import ConfigError, InputError, Place
+from syntagma.files import read_lines
+from syntagma.serve.votes import krippendorff, wilson
+
+EDIT_COLUMNS = ("edit", "time", "annotator", "item", "source", "before", "after", "output")
+_TABLES = """
+CREATE TABLE IF NOT EXISTS edits (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, time TEXT NOT NULL, annotator TEXT NOT NULL, item TEXT NOT NULL,
+    source TEXT NOT NULL, before TEXT NOT NULL, after TEXT NOT NULL, output TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS judgements (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, time TEXT NOT NULL, annotator TEXT NOT NULL,
+    edit INTEGER NOT NULL REFERENCES edits (number), followed INTEGER NOT NULL
+);
+"""
+
+
+@dataclass(frozen=True)
+class ControlItem:
+    """A source, and the contexts that a model made on the way to its output, from the first below the root on."""
+
+    id: str
+    source: str
+    contexts: tuple[str, ...]
+    output: str = ""
+
+
+def sample_task(outputs: Path, sample: int | None, seed: int = 1) -> list[ControlItem]:
+    """Draw so many sources, all where None, from the output of `generate --json`; an item's id is its line."""
+    fit = []
+    for number, line in enumerate(read_lines(outputs), 1):
+        try:
+            record = json.loads(line)
+            source, hypotheses = record["source"], record["hypotheses"]
+            best = hypotheses[0] if hypotheses else {"levels": [], "text": ""}
+            contexts, text = tuple(best["levels"][1:-1]), str(best["text"])
+        except (ValueError, KeyError, TypeError, IndexError):
+            what = "this is no record with levels"
+            raise InputError(what, Place(str(outputs), number), "give what `generate --json` wrote") from None
+        if contexts:
+            fit.append(ControlItem(str(number), str(source), contexts, text))
+    if not fit:
+        raise InputError("no output has contexts to edit", Place(str(outputs)), "give those of a guided model")
+    drawn = fit if sample is None or sample >= len(fit) else random.Random(seed).sample(fit, sample)
+    return sorted(drawn, key=lambda item: int(item.id))
+
+
+def read_task(path: Path) -> list[ControlItem]:
+    """The items of a task file: `{"id": ..., "source": ..., "contexts": [...], "output": ...}` a line."""
+    found: dict[str, ControlItem] = {}
+    for number, line in enumerate(read_lines(path), 1):
+        place = Place(str(path), number)
+        try:
+            values = json.loads(line)
+            contexts = tuple(values["contexts"])
+            item = ControlItem(str(values.get("id", number)), values["source"], contexts, str(values.get("output", "")))
+            good = isinstance(item.source, str) and contexts and all(isinstance(one, str) for one in contexts)
+        except (ValueError, KeyError, TypeError, AttributeError):
+            good = False
+        if not good:
+            raise InputError("this is no item of a control task", place, "make the file with `syntagma control-task`")
+        if item.id in found:
+            raise InputError(f"the id {item.id!r} comes twice", place, "give each item its own")
+        found[item.id] = item
+    if not found:
+        raise InputError("it has no items", Place(str(path)), "make the file with `syntagma control-task`")
+    return list(found.values())
+
+
+class ControlStore:
+    """Edits and judgements in one SQLite file, which may hold votes as well."""
+
+    def __init__(self, path: Path, *, create: bool = True) -> None:
+        if not create and not path.is_file():
+            raise InputError("there is no such file", Place(str(path)), "give the file of `syntagma serve --votes`")
+        try:
+            self._base = sqlite3.connect(path, timeout=10, isolation_level=None, check_same_thread=False)
+            if create:
+                self._base.execute("PRAGMA journal_mode=WAL")
+                self._base.execute("PRAGMA synchronous=FULL")
+                self._base.executescript(_TABLES)
+        except sqlite3.Error as error:
+            what = f"it cannot be used as a file of votes ({error})"
+            raise InputError(what, Place(str(path)), "check the path, or give another") from None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no edit was ever stored in the file."""
+        try:
+            there = self._base.execute("SELECT 1 FROM sqlite_master WHERE name = 'edits'").fetchone()
+        except sqlite3.DatabaseError:  # no file of this kind, as who reads its votes will say
+            return True
+        return not there or not self._base.execute("SELECT 1 FROM edits LIMIT 1").fetchone()
+
+    @property
+    def has_votes(self) -> bool:
+        """Whether the file also holds votes of a blind comparison."""
+        there = self._base.execute("SELECT 1 FROM sqlite_master WHERE name = 'votes'").fetchone()
+        return bool(there and self._base.execute("SELECT 1 FROM votes LIMIT 1").fetchone())
+
+    def add_edit(self, annotator: str, item: ControlItem, before: str, after: str, output: str) -> int:
+        """Store an edit and what the model made of it; its number."""
+        made = self._base.execute(
+            "INSERT INTO edits (time, annotator, item, source, before, after, output) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (_now(), annotator, item.id, item.source, before, after, output),
+        )
+        assert made.lastrowid is not None
+        return made.lastrowid
+
+    def add_judgement(self, annotator: str, edit: int, followed: bool) -> None:
+        """Store what an annotator says of an edit."""
+        statement = "INSERT INTO judgements (time, annotator, edit, followed) VALUES (?, ?, ?, ?)"
+        self._base.execute(statement, (_now(), annotator, edit, int(followed)))
+
+    def edits(self) -> list[dict[str, Any]]:
+        """All edits as they came."""
+        rows = self._base.execute("SELECT number, time, annotator, item, source, before, after, output FROM edits")
+        return [dict(zip(EDIT_COLUMNS, row, strict=True)) for row in rows]
+
+    def judgements(self) -> Iterator[tuple[str, int, bool]]:
+        """The last judgement of each annotator and edit."""
+        rows = self._base.execute("SELECT annotator, edit, followed FROM judgements ORDER BY number")
+        last = {(annotator, edit): bool(followed) for annotator, edit, followed in rows}
+        return ((annotator, edit, followed) for (annotator, edit), followed in last.items())
+
+    def close(self) -> None:
+        """Close the file."""
+        self._base.close()
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+class ControlTask:
+    """What an annotator does next.  Its calls wait for the disk: not for the event loop."""
+
+    def __init__(self, items: Sequence[ControlItem], store: ControlStore, model: str | None = None) -> None:
+        self.items = {item.id: item for item in items}
+        self.store = store
+        self.model = model
+
+    def next(self, annotator: str) -> dict[str, Any]:
+        """Her own edit that waits for her judgement, else a source to edit, else another's edit to judge."""
+        edits = self.store.edits()
+        judged = {edit for who, edit, _ in self.store.judgements() if who == annotator}
+        mine = [edit for edit in edits if edit["annotator"] == annotator]
+        done = {edit["item"] for edit in mine if edit["edit"] in judged}
+        counts = {"done": len(done & self.items.keys()), "total": len(self.items)}
+        waiting = [edit for edit in mine if edit["edit"] not in judged]
+        if waiting:
+            return {"task": "judge", **_shown(waiting[-1]), **counts}
+        for item in self._order(annotator):
+            if item.id not in done:
+                return {"task": "edit", **asdict(item), "contexts": list(item.contexts), **counts}
+        others = [edit for edit in edits if edit["annotator"] != annotator and edit["edit"] not in judged]
+        if others:
+            return {"task": "judge", **_shown(others[0]), **counts}
+        return {"task": None, **counts}
+
+    def check_edit(self, item_id: str, before: str, after: str) -> ControlItem:
+        """The item of an edit; an error where nothing was edited."""
+        item = self.items.get(item_id)
+        if item is None:
+            raise ConfigError("there is no such item", remedy="ask for the next one")
+        if before not in item.contexts:
+            raise ConfigError("this is none of the item's contexts", remedy="edit one of them")
+        if before.split() == after.split():
+            raise ConfigError("the context is as it was", remedy="change it")
+        return item
+
+    def judge(self, annotator: str, edit: int, followed: bool) -> dict[str, Any]:
+        """Store a judgement; it is on disk when this returns."""
+        if edit not in {one["edit"] for one in self.store.edits()}:
+            raise ConfigError("there is no such edit", remedy="ask for the next one")
+        self.store.add_judgement(annotator, edit, followed)
+        return {"stored": True}
+
+    def _order(self, annotator: str) -> list[ControlItem]:
+        """All items in the annotator's own order."""
+
+        def chance(item: ControlItem) -> bytes:
+            return hashlib.sha256(json.dumps([annotator, item.id]).encode()).digest()
+
+        return sorted(self.items.values(), key=chance)
+
+
+def _shown(edit: dict[str, Any]) -> dict[str, Any]:
+    return {name: edit[name] for name in ("edit", "item", "source", "before", "after", "output")}
+
+
+@dataclass(frozen=True)
+class Success:
+    """How often control was followed, in the judgement of those who asked for it, as the paper counts it."""
+
+    annotator: str
+    """`all`, or one of them."""
+    edits: int
+    followed: int
+    rate: float
+    low: float
+    high: float
+    """Wilson's interval of 95%."""
+    alpha: float | None = None
+    """Krippendorff's over all judgements of the same edits; None where no edit has two."""
+    judges: int = 0
+    """The most judgements that an edit has."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return asdict(self)
+
+
+def success(edits: Iterable[dict[str, Any]], judgements: Iterable[tuple[str, int, bool]]) -> list[Success]:
+    """The success rate over all annotators, then of each; edits that their author has not judged do not count."""
+    authors = {edit["edit"]: str(edit["annotator"]) for edit in edits}
+    own: dict[str, list[bool]] = {}
+    by_edit: dict[int, list[bool]] = {}
+    for annotator, edit, followed in judgements:
+        by_edit.setdefault(edit, []).append(followed)
+        if authors.get(edit) == annotator:
+            own.setdefault(annotator, []).append(followed)
+    if not own:
+        return []
+    every = [followed for judged in own.values() for followed in judged]
+    alpha, judges = krippendorff(by_edit.values()), max(map(len, by_edit.values()))
+    wins, share = sum(every), sum(every) / len(every)
+    rows = [Success("all", len(every), wins, share, *wilson(wins, len(every)), alpha, judges)]
+    for annotator, judged in sorted(own.items()):
+        count = sum(judged)
+        rows.append(Success(annotator, len(judged), count, count / len(judged), *wilson(count, len(judged))))
+    return rows

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from syntagma.metrics.base import Candidate, Segment
+from syntagma.metrics.report import title
+from syntagma.recipes.reading import read_recipe
+from syntagma.recipes.run import RecipeRun
+from syntagma.recipes.table import PAPER, Scoring, Table, TableRow, average, compare_systems
+from syntagma.tree import Tree
+
+ROOT = Path(__file__).parents[2]
+PAIRS = [("I ate an apple.", "An apple was eaten."), ("He can go.", "He is able to go."), ("Stop it!", "Stop that!")]
+
+
+def segments(column: int, **more: object) -> list[Segment]:
+    return [Segment(pair[column], (pair[1],), pair[0], **more) for pair in PAIRS]  # type: ignore[arg-type]
+
+
+def test_systems_stand_beside_what_the_paper_prints() -> None:
+    scoring = Scoring("three", ("bleu", "self_bleu"), printed={"guided": {"bleu": 19.3}})
+    systems = {"lazy": segments(0), "good": segments(1)}
+    table = compare_systems(scoring, systems, against=lambda name: "lazy", resamples=50)
+    rows = {row.system: row for row in table.rows}
+    assert rows["lazy"].figures["self_bleu"] == rows["good"].figures["bleu"] == pytest.approx(100)
+    assert rows[f"{PAPER}guided"].figures == {"bleu": 19.3}
+    assert not rows["lazy"].p, "it is not compared with itself"
+    assert rows["good"].against == "lazy"
+    assert rows["good"].p["bleu"] < 0.1
+    text = table.to_markdown()
+    assert "| good | 100.0" in text
+    assert "| good - lazy | +" in text
+    assert json.loads(table.to_json())["systems"][1]["differences"]["bleu"][0] > 0
+    plain = compare_systems(scoring, systems, against=lambda name: "lazy", resamples=0)
+    assert plain.rows[1].figures == table.rows[1].figures
+    assert not any(row.intervals or row.p for row in plain.rows)
+
+
+def test_figures_of_what_a_system_does_not_make_are_left_out() -> None:
+    tree = Tree.read("(T (S (NP He) (VP left)))")
+    trees = segments(0, induced=tree, nbest=(Candidate("a b"), Candidate("b c")))
+    table = compare_systems(
+        Scoring("t", ("d_lex_beam", "template_match", "bleu")),
+        {"plain": segments(0), "trees": [one._replace(template="(S (NP) (VP))") for one in trees]},
+        against=lambda name: "plain",
+        resamples=10,
+    )
+    plain, made = table.rows
+    assert set(plain.figures) == {"bleu"}
+    assert made.figures["template_match"] == 100
+    assert set(made.figures) == {"bleu", "d_lex_beam", "template_match"}
+    assert set(made.differences) == {"bleu"}, "there is nothing to compare the others with"
+    assert "|  | |" not in table.to_markdown()
+    facts = table.with_figures(["speed"], {"trees": {"speed": 3.25}})
+    assert facts.names[-1] == "speed"
+    assert "3.2 |" in facts.to_markdown()
+
+
+def test_the_average_has_the_rows_that_all_tables_have() -> None:
+    def table(**figures: float) -> Table:
+        rows = tuple(TableRow(name, {"bleu": value}) for name, value in figures.items())
+        return Table("t", 2, ("bleu",), rows, ())
+
+    made = average([table(a=10, b=1), table(b=2), table(a=5, b=6)])
+    assert [(row.system, row.figures) for row in made.rows] == [("b", {"bleu": 3.0})]
+    assert made.segments == 6
+
+
+@pytest.mark.parametrize("name", ["paraphrase", "translate"])
+def test_the_readme_shows_what_the_stored_outputs_give(name: str, shared: Path, tmp_path: Path) -> None:
+    quick = ["bleu", "self_bleu", "ibleu", "chrf", "rouge1", "rougeL", "length_ratio", "copy_rate"]
+    known = read_recipe(name)
+    recipe = read_recipe(name, {"metrics": [metric for metric in quick if metric in known.metrics]})
+    (tmp_path / "outputs").symlink_to(ROOT / "results" / name / "outputs")
+    shown = _tables((ROOT / "README.md").read_text(encoding="utf-8"))
+    for table in RecipeRun(recipe, shared, tmp_path, resamples=0).tables()[:-1]:
+        own = [row for row in table.rows if not row.system.startswith(PAPER)]
+        figures = {(row.system, title(figure)): f"{row.figures[figure]:.1f}" for row in own for figure in table.names}
+        assert any(figures.items() <= one.items() for one in shown[table.title])
+
+
+def _tables(text: str) -> dict[str, list[dict[tuple[str, str], str]]]:
+    """The result tables of a Markdown text by title: figures by row and column, without intervals and stars."""
+    found: dict[str, list[dict[tuple[str, str], str]]] = {}
+    for heading, table in re.findall(r"^\*\*(.+)\*\*, \d+ sentences\n\n((?:\|.*\n)+)", text, re.MULTILINE):
+        columns, _, *rows = [line.strip("| ").split(" | ") for line in table.splitlines()]
+        cells = {(row[0], column): cell for row in rows for column, cell in zip(columns, row, strict=False)}
+        found.setdefault(heading, []).append({at: cell.split(" ")[0] for at, cell in cells.items()})
+    return found
