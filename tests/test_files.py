@@ -18,6 +18,7 @@ from syntagma.files import (
     raw_lines,
     read_lines,
     reason,
+    remove_parts,
     scan_lines,
     source_name,
 )
@@ -118,6 +119,14 @@ def test_lines_that_a_killed_run_left(tmp_path: Path) -> None:
     part.write_bytes(b"hal")
     assert lines_begun(part) == 0
     assert part.read_bytes() == b""
+
+
+def test_parts_that_a_killed_run_left(tmp_path: Path) -> None:
+    for name in (".out.tsv.123.part", "out.part", ".hidden", "out.tsv"):
+        (tmp_path / name).touch()
+    remove_parts(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"out.part", ".hidden", "out.tsv"}
+    remove_parts(tmp_path / "not there")
 
 
 def test_names_and_reasons(tmp_path: Path) -> None:

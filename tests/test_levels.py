@@ -16,15 +16,14 @@ CONTEXT = read_tokens("<NP> really <VP> .")
 
 
 class TestReference:
-    def test_all_levels_equal_the_authors(self, shared: Path) -> None:
-        folder = shared / "reference"
+    def test_all_levels_equal_the_authors(self, reference: Path) -> None:
         made = [
             f"{show(level.context)} | {show(level.infill)}"
-            for line in (folder / "toy.trees").read_text().splitlines()
+            for line in (reference / "toy.trees").read_text().splitlines()
             for level in levels(prune(read_tree(line)))
         ]
-        contexts = [line.split(" <sep> ")[1] for line in (folder / "toy.contexts").read_text().splitlines()]
-        infills = (folder / "toy.infills").read_text().splitlines()
+        contexts = [line.split(" <sep> ")[1] for line in (reference / "toy.contexts").read_text().splitlines()]
+        infills = (reference / "toy.infills").read_text().splitlines()
         theirs = [f"{context} | {infill}" for context, infill in zip(contexts, infills, strict=True)]
         assert made == [line.replace("<TOP>", "<T>").replace("<CONS-0>", "<c>") for line in theirs]
         assert len(made) == 56

@@ -4,7 +4,8 @@
 
 Each target is a file with the tests that should notice its bugs.  A mutant changes one comparison, boolean operator,
 number or return value.  The sources are copied, so the working tree is not touched.  A report that is there is gone on
-with: mutants that it holds are not run again.
+with: mutants that it holds are not run again.  Tests run in a fork of a process that has the large libraries loaded, in
+the order in which they stand below, until the first that fails: so the cheap ones come first.
 """
 
 from __future__ import annotations
@@ -12,18 +13,19 @@ from __future__ import annotations
 import argparse
 import ast
 import copy
+import importlib
 import json
 import os
 import random
 import shutil
-import subprocess
+import signal
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGETS: dict[str, list[str]] = {
@@ -33,12 +35,36 @@ TARGETS: dict[str, list[str]] = {
     "template/syntax.py": ["tests/template"],
     "files.py": ["tests/test_files.py"],
     "cli/output.py": ["tests/cli/test_output.py"],
-    "serve/guard.py": ["tests/serve/test_guard.py", "tests/serve/test_app.py"],
+    "serve/middleware.py": ["tests/serve/test_middleware.py", "tests/serve/test_app.py"],
     "corpus/filters.py": ["tests/corpus/test_filters.py"],
-    "train/checkpoint.py": ["tests/train/test_checkpoint.py"],
-    "train/schedule.py": ["tests/train/test_schedule.py"],
+    "corpus/backtranslation/filters.py": ["tests/corpus/backtranslation/test_filters.py"],
+    "runs/checkpoint.py": ["tests/runs/test_checkpoint.py"],
+    "runs/schedule.py": ["tests/train/test_schedule.py"],
     "text/compare.py": ["tests/text/test_compare.py"],
+    "search/hypothesis.py": ["tests/search/test_search.py"],
+    "search/infill_beam.py": ["tests/search/test_scripted.py", "tests/search/test_search.py"],
+    "search/request.py": ["tests/search/test_search.py"],
+    "search/scheduler.py": ["tests/search/test_scripted.py", "tests/search/test_search.py"],
+    "search/rerank.py": ["tests/search/test_search.py"],
+    "search/result.py": ["tests/search/test_search.py"],
+    "search/growth.py": ["tests/search/test_growth.py"],
+    "search/document.py": ["tests/search/test_document.py"],
+    "search/selection.py": ["tests/search/test_search.py"],
+    "search/constraints/characters.py": ["tests/search/constraints/test_characters.py"],
+    "search/constraints/copy.py": ["tests/search/constraints/test_copy.py"],
+    "search/constraints/grammar.py": ["tests/search/test_scripted.py", "tests/search/test_search.py"],
+    "search/constraints/lexical.py": ["tests/search/constraints/test_lexical.py"],
+    "search/constraints/lexicon.py": ["tests/search/constraints/test_lexicon.py"],
+    "search/constraints/pins.py": ["tests/search/test_search.py"],
+    "search/constraints/repeats.py": ["tests/search/constraints/test_repeats.py"],
+    "search/constraints/template.py": [
+        "tests/search/test_pins.py",
+        "tests/search/test_scripted.py",
+        "tests/search/test_growth.py",
+    ],
+    "search/constraints/unary.py": ["tests/search/constraints/test_unary.py"],
 }
+LIBRARIES = ("pytest", "hypothesis", "numpy", "torch", "onnxruntime", "tokenizers", "sacrebleu", "typer", "fastapi")
 OTHERS: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
     ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In,
@@ -107,18 +133,46 @@ def mutants(source: str) -> Iterator[tuple[str, str]]:
 
 def notices(folder: Path, file: str, seconds: float) -> str:
     """What the tests of a file say of the sources in a folder: passed, failed or timeout."""
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *TARGETS[file]]
+    arguments = [
+        "-q",
+        "-x",
+        "-p",
+        "no:cacheprovider",
+        "-W",
+        "ignore::pytest.PytestAssertRewriteWarning",
+        *TARGETS[file],
+    ]
     doctests = folder / "syntagma" / file
     if ">>>" in doctests.read_text(encoding="utf-8"):
-        command.append(str(doctests))
-    environment = os.environ | {"PYTHONPATH": str(folder), "HYPOTHESIS_STORAGE_DIRECTORY": str(folder / ".hypothesis")}
+        arguments.append(str(doctests))
+    child = os.fork()
+    if child == 0:
+        _test(folder, arguments)
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            return "passed" if status == 0 else "failed"
+        time.sleep(0.05)
+    os.killpg(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return "timeout"
+
+
+def _test(folder: Path, arguments: list[str]) -> NoReturn:
+    """Run tests against the sources in a folder, in a process and group of its own that ends with their code."""
+    os.setpgid(0, 0)
+    quiet = os.open(os.devnull, os.O_RDWR)
+    for stream in range(3):
+        os.dup2(quiet, stream)
+    os.chdir(ROOT)
+    os.environ["PYTHONPATH"] = str(folder)
+    sys.path.insert(0, str(folder))
+    code = 1
     try:
-        done = subprocess.run(
-            command, cwd=ROOT, env=environment, timeout=seconds, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-    except subprocess.TimeoutExpired:
-        return "timeout"
-    return "passed" if done.returncode == 0 else "failed"
+        code = int(sys.modules["pytest"].main(arguments))
+    finally:
+        os._exit(code)
 
 
 def copied(folder: Path) -> Path:
@@ -134,6 +188,9 @@ def run(files: list[str], report: Path, sample: int, seed: int, minutes: float) 
     verdicts: dict[str, dict[str, str]] = json.loads(report.read_text()) if report.exists() else {}
     end = time.monotonic() + 60 * minutes
     with tempfile.TemporaryDirectory() as place:
+        os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = str(Path(place) / "hypothesis")
+        for library in LIBRARIES:
+            importlib.import_module(library)
         folder = copied(Path(place) / "src")
         for file in files:
             path = folder / "syntagma" / file

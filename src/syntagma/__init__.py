@@ -5,7 +5,7 @@ from syntagma import Generator, Parser
 
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = ["Generator", "Parser", "SyntagmaError", "Template", "Tree", "__version__"]
 
 if TYPE_CHECKING:

@@ -148,6 +148,13 @@ def atomic_write(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
             part.unlink()
 
 
+def remove_parts(folder: Path) -> None:
+    """Remove what a killed process left of files that it was writing whole, in a folder that no other writes to now."""
+    for part in folder.glob(".*.part"):
+        with suppress(OSError):
+            part.unlink()
+
+
 def lines_begun(part: Path) -> int:
     """How many lines an interrupted run wrote into its file; one that it began and did not finish is cut off."""
     if not part.exists():

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from syntagma.experiment.tasks import task
 from syntagma.hub import find_folder
 from syntagma.search import Generator
 from syntagma.template import Template
@@ -68,11 +67,13 @@ def test_the_demo(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("system", "model"), [("guided", "translate-de-en"), ("seq2seq", str(ROOT / "baselines" / "seq2seq-de-en"))]
 )
-def test_the_models_of_a_table_write_what_is_stored(system: str, model: str, shared: Path) -> None:
+def test_the_models_of_a_table_write_what_is_stored(system: str, model: str) -> None:
+    if system == "seq2seq":
+        pytest.importorskip("torch")  # its folder has no graphs
     stored = (
         (ROOT / "results" / "translate" / "tatoeba" / f"{system}.beam5.txt").read_text(encoding="utf-8").split("\n")
     )
-    sources = [source for source, _ in task("translate").sets[0].pairs(shared)]
-    short = sorted(range(len(sources)), key=lambda at: len(sources[at]))[100:600:100]
-    found = Generator.from_pretrained(model).stream([sources[at] for at in short])
-    assert [one[0].text for one in found if isinstance(one, list)] == [stored[at] for at in short]
+    file = ROOT / "tests" / "data" / "tatoeba" / "de-en.tsv"
+    rows = [line.split("\t") for line in file.read_text(encoding="utf-8").splitlines()]
+    outputs = Generator.from_pretrained(model).stream([source for _, source, _ in rows])
+    assert [output[0].text for output in outputs if isinstance(output, list)] == [stored[int(n)] for n, _, _ in rows]

@@ -3,13 +3,16 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from search_models import TEXTS, random_model
+from syntagma.cli import app
 from syntagma.network.storage import save_pretrained
+from syntagma.search import Generator, Output
 from syntagma.text import Subwords, split
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -124,3 +127,20 @@ def test_export_lists_the_words_that_a_model_knows(syntagma: Run, model: Path, t
     written = syntagma("generate", "--model", tmp_path / "again", "--nbest", "3", "I can't.").stdout
     assert set(re.findall("[a-z]+", written.lower())) <= {"an", "apple", "ate", "i", "can", "t", "ca", "n"}
     assert "no list" in syntagma("generate", "--model", model, "--known-words-only", "I ate.", check=1).stderr
+
+
+def test_a_note_that_many_lines_have_is_not_said_of_each(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stream(self: Generator, texts: Iterable[str], **options: object) -> Iterator[list[Output]]:
+        for text in texts:
+            yield [Output(text, 0.0, None, (), note="as it was")]
+
+    monkeypatch.setattr(Generator, "stream", stream)
+    (tmp_path / "in.txt").write_text("a\n" * 5)
+    done = CliRunner().invoke(app, ["generate", "--model", str(model), "-i", str(tmp_path / "in.txt")])
+    assert done.stdout == "a\n" * 5
+    assert done.stderr.splitlines() == [
+        *(f"syntagma: line {number}: as it was" for number in (1, 2, 3)),
+        "syntagma: 2 more lines: as it was",
+    ]

@@ -131,6 +131,7 @@ class TestStudies:
             assert figures["segments"] == 3
         if name == "control":
             assert found[-1]["template_match"] == pytest.approx(100)
+            assert all(0 <= figures["template_match_parsed"] <= 100 for figures in found)
 
 
 def test_the_command_makes_outputs_and_a_table(data: Path, tmp_path: Path, syntagma: Run) -> None:
@@ -172,10 +173,10 @@ def test_damaged_data_are_said(data: Path) -> None:
 
 
 @pytest.mark.parametrize("name", TASKS)
-def test_the_readme_shows_what_the_stored_outputs_give(name: str, shared: Path) -> None:
+def test_the_results_show_what_the_stored_outputs_give(name: str, shared: Path) -> None:
     quick = {"bleu", "self_bleu", "ibleu", "chrf", "rouge1", "rougeL", "length_ratio", "copy_rate"}
     asked = replace(task(name), figures=tuple(figure for figure in task(name).figures if figure in quick))
-    shown = _tables((ROOT / "README.md").read_text(encoding="utf-8"))
+    shown = _tables((ROOT / "docs" / "results.md").read_text(encoding="utf-8"))
     for tested in asked.sets:
         folder = ROOT / "results" / name / tested.name
         table = make_table(asked, tested, tested.pairs(shared), folder, resamples=0)

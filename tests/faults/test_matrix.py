@@ -3,44 +3,55 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import multiprocessing
 import random
 import shutil
 import signal
-import time
 from collections.abc import Iterator
 from multiprocessing import forkserver
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
 
 import pytest
+import yaml
 
-from faults.child import run
+from corpus.backtranslation.conftest import MANY, make_translator
+from faults.child import NO_FAULT, Cost, Fault, run
+from network.backbone.tiny import make_base
 from search_models import random_model
 from syntagma.corpus import Corpus
 from syntagma.network.storage import save_pretrained
 from train.toy import make_corpus
 
-KILLS = 5
-PREPARE = (
-    "prepare pairs.tsv --trees pairs.trees --out out/made --workers 1 --vocab-size 330 --chunk-rows 12 --dev 8 --seed 3"
-)
-TRAIN = (
-    "train --preset tiny --data corpus --out out/made --quiet steps=24 batch_tokens=400 warmup=4 validate_every=7 "
-    "save_every=3 log_every=3 keep_best=2 threads=1"
-)
+KILLS = 20
+"""Of each command: half before a random operation on its files, half at a random moment of its computing."""
+TRAINING = {
+    "steps": 8, "batch_tokens": 200, "warmup": 2, "validate_every": 3, "save_every": 2, "log_every": 2, "keep_best": 2,
+    "threads": 1, "width": 16,
+}  # fmt: skip
 COMMANDS = {
-    "prepare": PREPARE,
-    "train": TRAIN,
+    "prepare": "prepare pairs.tsv --trees pairs.trees --out out/made --workers 1 --vocab-size 330 --chunk-rows 12 "
+    "--dev 4 --seed 3",
+    "train": "train --preset tiny --data corpus --out out/made --quiet "
+    + " ".join(f"{name}={value}" for name, value in TRAINING.items()),
     "distill": "distill corpus --teacher teacher --out out/made --workers 1 --batch-size 2",
     "generate": "generate --model teacher -i sources.txt --out out/made --nbest 2 --batch-size 2 --resume",
+    "backtranslate": "backtranslate -i sources.txt --there translator --back translator --out out/made --workers 1 "
+    "--chunk-rows 3 --sample 5 --min-similarity 0 --min-sentences 0 "
+    + " ".join(f"--skip-filter {name}" for name in MANY),
+    "reproduce": "reproduce recipe.yaml --data . --out out/made --resamples 5",
 }
 RESULTS = {
     "prepare": ["made"],
     "train": ["made/model.safetensors", "made/tokenizer.json"],
     "distill": ["made", "made.pairs"],
     "generate": ["made"],
+    "backtranslate": ["made"],
+    "reproduce": ["made/corpus", "made/models/guided/model.safetensors", "made/outputs", "made/tables.jsonl"],
 }
+PAIRS = 24
+"""Of the toy corpus, as many as a run of a second can go through."""
 
 
 @pytest.fixture(scope="module")
@@ -48,22 +59,41 @@ def processes() -> Iterator[ForkServerContext]:
     """Processes that begin with everything already loaded."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(
-        ["faults.child", "syntagma.train.run", "syntagma.train.distillation", "torch._dynamo"]
-    )
+        [
+            "faults.child", "syntagma.train.run", "syntagma.train.distillation", "syntagma.recipes.run",
+            "syntagma.corpus.backtranslation.build", "syntagma.runtime.onnx", "syntagma.search.generator",
+            "syntagma.parse.facade", "typer._adapters", "torch._dynamo", "onnxruntime", "ctranslate2", "sentencepiece",
+        ]
+    )  # fmt: skip
     yield context
     forkserver._forkserver._stop()  # type: ignore[attr-defined]
 
 
 @pytest.fixture(scope="module")
 def material(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a corpus, its pairs and trees, a teacher, and sources."""
+    """A folder with a corpus, its pairs and trees, a teacher, a translator, a recipe, and sources."""
     folder = tmp_path_factory.mktemp("faults")
-    corpus: Corpus = make_corpus(folder)
+    corpus: Corpus = make_corpus(folder, pairs=PAIRS, dev=4)
     network = random_model(corpus.subwords, 2, "seq2seq")
     about = {"search": {"beam": 2, "max_tokens": 12, "score": "mean"}}
     save_pretrained(folder / "teacher", network, corpus.subwords, "# A teacher\n", about=about)
     sources = [pair.source for pair in corpus.split("train")]
     (folder / "sources.txt").write_text("\n".join(sources) + "\n")
+    make_translator(make_base(tmp_path_factory.mktemp("marian"), "marian"), folder / "translator")
+    recipe = {
+        "title": "A few pairs",
+        "hours": "none",
+        "train": {"pairs": "pairs.tsv"},
+        "tests": {"test": {"pairs": "test.tsv"}},
+        "same_language": True,
+        "prepare": {"vocab_size": 330, "keep_overlap": True, "dev": 4, "parser": "brackets:pairs.trees"},
+        "training": {"preset": "tiny", **TRAINING, "steps": 4},
+        "systems": {"guided": {}},
+        "rows": {"guided": {"system": "guided", "beam": 2}, "greedy": {"system": "guided", "beam": 1}},
+        "metrics": ["bleu", "ibleu"],
+    }
+    (folder / "recipe.yaml").write_text(yaml.safe_dump(recipe, sort_keys=False))
+    (folder / "test.tsv").write_text("".join((folder / "pairs.tsv").read_text().splitlines(keepends=True)[:4]))
     return folder
 
 
@@ -74,31 +104,25 @@ class Runs:
         shutil.copytree(material, folder)
         self.name, self.folder, self.processes = name, folder, processes
         self.out = folder / "out"
+        self.begin_anew()
+
+    def begin_anew(self) -> None:
+        shutil.rmtree(self.out, ignore_errors=True)
         self.out.mkdir()
 
-    def begin(self, largest: int | None = None) -> multiprocessing.context.ForkServerProcess:
+    def end(self, fault: Fault = NO_FAULT) -> int | None:
+        """Run the command; its exit code, or the signal that has ended it, negative."""
         arguments = COMMANDS[self.name].split()
-        process = self.processes.Process(target=run, args=(arguments, self.folder, largest))
+        process = self.processes.Process(target=run, args=(arguments, self.folder, fault))
         process.start()
-        return process
-
-    def end(self, largest: int | None = None) -> int | None:
-        process = self.begin(largest)
         process.join(120)
         return process.exitcode
 
-    def size(self) -> int:
-        """Bytes written so far; what is removed meanwhile does not matter."""
-        total = 0
-        for path in self.out.rglob("*"):
-            try:
-                total += path.stat().st_size
-            except OSError:
-                continue
-        return total
-
     def told(self) -> str:
         return (self.folder / "told").read_text()
+
+    def cost(self) -> Cost:
+        return Cost(*json.loads((self.folder / "cost").read_text()))
 
     def result(self) -> dict[str, str]:
         paths = [self.out / name for name in RESULTS[self.name]]
@@ -111,52 +135,55 @@ class Runs:
 
 
 @pytest.fixture(scope="module")
-def whole(material: Path, tmp_path_factory: pytest.TempPathFactory, processes: ForkServerContext) -> dict[str, Runs]:
-    """Each command, never stopped."""
-    folder = tmp_path_factory.mktemp("whole")
-    runs = {name: Runs(name, material, folder / name, processes) for name in COMMANDS}
-    for one in runs.values():
-        assert one.end() == 0, one.told()
+def whole(
+    request: pytest.FixtureRequest,
+    material: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    processes: ForkServerContext,
+) -> Runs:
+    """A command that was never stopped."""
+    runs = Runs(request.param, material, tmp_path_factory.mktemp("whole") / "run", processes)
+    assert runs.end() == 0, runs.told()
+    assert runs.result()
     return runs
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", COMMANDS)
-def test_killed_at_random_moments(
-    name: str, whole: dict[str, Runs], material: Path, tmp_path: Path, processes: ForkServerContext
-) -> None:
+def moments(name: str, cost: Cost) -> list[Fault]:
+    """Where a command is killed: the same operations in every run of the tests."""
     chance = random.Random(f"kills of {name}")
-    runs = Runs(name, material, tmp_path / "run", processes)
-    kills = 0
-    for share in sorted(chance.random() for _ in range(KILLS)):
-        process = runs.begin()
-        until = share * whole[name].size()
-        while process.is_alive() and runs.size() < until:
-            time.sleep(0.001)
-        time.sleep(chance.random() * 0.02)
-        process.kill()
-        process.join()
-        kills += process.exitcode == -signal.SIGKILL
-    assert kills >= 2
-    assert runs.end() == 0, runs.told()
-    assert runs.result() == whole[name].result()
-    assert "Traceback" not in runs.told()
-    assert not list(runs.out.rglob("*.part"))
+    half = KILLS // 2
+    operations = [Fault(operation=chance.randint(1, cost.operations)) for _ in range(half)]
+    return operations + [Fault(seconds=chance.uniform(0.001, cost.seconds)) for _ in range(KILLS - half)]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", COMMANDS)
-def test_out_of_room(
-    name: str, whole: dict[str, Runs], material: Path, tmp_path: Path, processes: ForkServerContext
-) -> None:
-    """A file that may not grow further is what a full disk is to a program: a write that fails."""
-    largest = max(path.stat().st_size for path in whole[name].out.rglob("*") if path.is_file())
-    runs = Runs(name, material, tmp_path / "run", processes)
+@pytest.mark.parametrize("whole", COMMANDS, indirect=True)
+def test_killed_at_random_moments(whole: Runs, material: Path, tmp_path: Path, processes: ForkServerContext) -> None:
+    runs = Runs(whole.name, material, tmp_path / "run", processes)
+    expected = whole.result()
+    ends = []
+    for fault in moments(whole.name, whole.cost()):
+        runs.begin_anew()
+        ends.append(runs.end(fault))
+        assert runs.end() == 0, (fault, runs.told())
+        assert runs.result() == expected, fault
+        assert "Traceback" not in runs.told()
+        assert not list(runs.out.rglob("*.part")), fault
+    half = KILLS // 2
+    assert ends[:half] == [-signal.SIGKILL] * half
+    assert ends.count(-signal.SIGPROF) > half // 2  # a run may be done before its moment comes
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("whole", COMMANDS, indirect=True)
+def test_out_of_room(whole: Runs, material: Path, tmp_path: Path, processes: ForkServerContext) -> None:
+    largest = max(path.stat().st_size for path in whole.out.rglob("*") if path.is_file())
+    runs = Runs(whole.name, material, tmp_path / "run", processes)
     for share in (0.02, 0.4, 0.9):
-        assert runs.end(largest=max(200, int(share * largest))) == 1
+        assert runs.end(Fault(largest=max(200, int(share * largest)))) == 1, runs.told()
         told = [line for line in runs.told().splitlines() if line.strip()]
         assert "Traceback" not in runs.told()
         assert told[-1].startswith("syntagma: ")
         assert "file too large" in " ".join(told[-3:]).lower()
     assert runs.end() == 0, runs.told()
-    assert runs.result() == whole[name].result()
+    assert runs.result() == whole.result()

@@ -11,20 +11,12 @@ from pathlib import Path
 
 import pytest
 
-PAIRS = Path(__file__).parents[3] / "shared" / "data" / "paraphrase" / "paranmt-small-test"
-
 
 @pytest.fixture(scope="session")
-def pairs_folder() -> Path:
-    if not (PAIRS / "test.src").is_file():
-        pytest.skip("the 800 pairs of ParaNMT-small are not beside the repository")
-    return PAIRS
-
-
-@pytest.fixture(scope="session")
-def pairs(pairs_folder: Path) -> tuple[list[str], list[str]]:
-    """The sources and the references."""
-    src, tgt = ((pairs_folder / name).read_text("utf-8").splitlines() for name in ("test.src", "test.tgt"))
+def paranmt(shared: Path) -> tuple[list[str], list[str]]:
+    """The sources and the references of ParaNMT-small's test set."""
+    folder = shared / "paraphrase" / "paranmt-small-test"
+    src, tgt = ((folder / name).read_text("utf-8").splitlines() for name in ("test.src", "test.tgt"))
     assert len(src) == len(tgt) == 800
     return src, tgt
 

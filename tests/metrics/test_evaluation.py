@@ -91,7 +91,7 @@ def test_the_usual_metrics_are_those_that_the_fields_allow() -> None:
     assert without_meteor(names(select(None, TEXT, MetricOptions()))) == both
     assert names(select(None, {"hyp", "src"}, MetricOptions())) == ["self_bleu", "d_lex", "copy_rate"]
     trees = names(select(None, {"hyp", "hyp_tree", "src_tree", "induced", "template"}, MetricOptions()))
-    assert trees == ["d_syn", "tree_precision", "tree_recall", "tree_f1", "template_match"]
+    assert trees == ["d_syn", "tree_precision", "tree_recall", "tree_f1", "template_match", "template_match_parsed"]
 
 
 def test_metrics_by_name_come_in_the_tables_order() -> None:

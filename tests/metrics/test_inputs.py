@@ -115,7 +115,6 @@ def test_bad_nbest_lines(put, line: str, message: str) -> None:
 
 
 def test_templates(put) -> None:
-    pytest.importorskip("syntagma.template", reason="there are no templates yet")
     [(segment,)] = read_segments(Inputs(put("h", "a"), templates=put("t", " (S (NP) (VP)) ")))
     assert segment.template == "(S (NP) (VP))"
     with pytest.raises(SyntagmaError, match=r"bad, line 2"):

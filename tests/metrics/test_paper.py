@@ -21,28 +21,28 @@ def printed(metrics: list[Metric], segments: list[Segment]) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(("row", "hyp_side"), [(COPY, 0), (REFERENCE, 1)], ids=["copy", "reference"])
-def test_rows_of_table_1(row: tuple[str, ...], hyp_side: int, pairs: tuple[list[str], list[str]]) -> None:
-    segments = [Segment(pair[hyp_side], (pair[1],), pair[0]) for pair in zip(*pairs, strict=True)]
+def test_rows_of_table_1(row: tuple[str, ...], hyp_side: int, paranmt: tuple[list[str], list[str]]) -> None:
+    segments = [Segment(pair[hyp_side], (pair[1],), pair[0]) for pair in zip(*paranmt, strict=True)]
     metrics: list[Metric] = [Bleu(), SelfBleu(), IBleu(), Rouge(), DLex()]
     assert printed(metrics, segments) == dict(zip(FIGURES, row, strict=True))
 
 
-def test_d_syn_of_the_reference_row_by_the_bundled_parser(pairs: tuple[list[str], list[str]]) -> None:
+def test_d_syn_of_the_reference_row_by_the_bundled_parser(paranmt: tuple[list[str], list[str]]) -> None:
     """The paper has 32.6 by its authors' parser; another parser gives another figure, but one near it."""
     try:
         parser = load("parser-en")
     except SyntagmaError as error:
         pytest.skip(str(error))
     maker = TreeMaker(parser, {"hyp_tree", "src_tree"})
-    segments = maker([Segment(tgt, src=src) for src, tgt in list(zip(*pairs, strict=True))[:160]])
+    segments = maker([Segment(tgt, src=src) for src, tgt in list(zip(*paranmt, strict=True))[:160]])
     assert all(segment.hyp_tree and segment.src_tree for segment in segments)
     assert DSyn().corpus(segments)[0].value == pytest.approx(32.6, abs=3.0)
 
 
 @pytest.mark.skipif(find_spec("pycocoevalcap") is None, reason="pycocoevalcap is not installed")
 @pytest.mark.skipif(shutil.which("java") is None, reason="there is no Java")
-def test_meteor_of_table_1(pairs: tuple[list[str], list[str]]) -> None:
-    src, tgt = pairs
+def test_meteor_of_table_1(paranmt: tuple[list[str], list[str]]) -> None:
+    src, tgt = paranmt
     metric = Meteor()
     try:
         copied = printed([metric], [Segment(a, (b,)) for a, b in zip(src, tgt, strict=True)])

@@ -6,6 +6,7 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
+from syntagma.hub import find_folder
 from syntagma.metrics import Rouge, Segment
 from syntagma.metrics.porter import stem
 
@@ -88,10 +89,11 @@ def test_porters_own_examples(example: str) -> None:
 
 
 @pytest.mark.skipif(find_spec("nltk") is None, reason="nltk is not installed")
-def test_stems_are_nltks(pairs: tuple[list[str], list[str]]) -> None:
+def test_stems_are_nltks() -> None:
     from nltk.stem.porter import PorterStemmer
 
     peer = PorterStemmer(PorterStemmer.ORIGINAL_ALGORITHM)
-    words = {word for side in pairs for line in side for word in line.split() if word.isalpha() and word.isascii()}
+    known = find_folder("paraphrase-en", "model", "model") / "words.txt"
+    words = [word for word in known.read_text("utf-8").split() if word.isalpha() and word.isascii()][::10]
     assert len(words) > 1000
-    assert [(word, stem(word)) for word in sorted(words)] == [(word, peer.stem(word)) for word in sorted(words)]
+    assert [(word, stem(word)) for word in words] == [(word, peer.stem(word)) for word in words]

@@ -2,7 +2,15 @@ from __future__ import annotations
 
 import pytest
 
-from syntagma.metrics import DSyn, DSynRef, Interpretability, Segment, TemplateMatch, labelled_spans
+from syntagma.metrics import (
+    DSyn,
+    DSynRef,
+    Interpretability,
+    ParsedTemplateMatch,
+    Segment,
+    TemplateMatch,
+    labelled_spans,
+)
 from syntagma.metrics.trees import upper
 from syntagma.tree import Tree
 
@@ -69,7 +77,6 @@ def test_interpretability_of_trees_over_other_words() -> None:
 
 
 def test_template_match() -> None:
-    pytest.importorskip("syntagma.template", reason="there are no templates yet")
     segments = [
         Segment("", induced=ATE, template="(S (NP) (VP (NP)))"),
         Segment("", induced=EAT, template="(S (NP) (VP (NP)))"),
@@ -77,3 +84,14 @@ def test_template_match() -> None:
         Segment("", induced=EAT, template="(S (VP (NP)))"),
     ]
     assert TemplateMatch().corpus(segments)[0].value == 50.0
+
+
+def test_template_match_of_a_parse_is_another_figure() -> None:
+    segments = [
+        Segment("", induced=ATE, hyp_tree=EAT, template="(S (NP) (VP (NP)))"),
+        Segment("", induced=ATE, hyp_tree=ATE, template="(S (NP) (VP (NP)))"),
+        Segment("", induced=ATE, hyp_tree=None, template="(S (NP) (VP (NP)))"),
+        Segment("", induced=ATE, hyp_tree=EAT, template="(S (NP) (VP (NP)))"),
+    ]
+    assert TemplateMatch().corpus(segments)[0].value == 100.0
+    assert ParsedTemplateMatch().corpus(segments)[0].value == 25.0

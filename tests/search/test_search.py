@@ -27,6 +27,7 @@ from syntagma.search.constraints.copy import CopyConstraint
 from syntagma.search.constraints.grammar import END, LABELS, PART, WORDS, BracketState, InfillState, TokenKind
 from syntagma.search.hypothesis import Hypothesis, Infill
 from syntagma.search.request import SearchRequest
+from syntagma.search.rerank import rerank
 from syntagma.search.selection import diverse
 from syntagma.template import Template, TemplateError
 from syntagma.text import Subwords, split
@@ -56,9 +57,9 @@ class Work(NamedTuple):
     beams: list[list[tuple[list[int], float]]]
 
 
-def work_of(shared: Path, **options: Any) -> Work:
-    generator = authors_generator(shared / "reference", **{"beam": 4, "score": "sum"} | options)
-    sources = (shared / "reference" / "toy.src").read_text().splitlines()[:4]
+def work_of(reference: Path, **options: Any) -> Work:
+    generator = authors_generator(reference, **{"beam": 4, "score": "sum"} | options)
+    sources = (reference / "toy.src").read_text().splitlines()[:4]
     scheduler = generator.scheduler()
     requests = [generator.request(n, text, Steering(), generator.defaults) for n, text in enumerate(sources)]
     done = sorted(scheduler.run(requests), key=lambda request: request.number)
@@ -268,8 +269,7 @@ class TestAlgorithm:
             texts = [SUBWORDS.decode(hypothesis.context.ids) for hypothesis in request.beam]
             assert texts == ([TEXTS[1]] if forbid_copy and others else [TEXTS[0]] + [TEXTS[1]] * len(others))
 
-    def test_greedy_traces_equal_the_authors(self, shared: Path) -> None:
-        reference = shared / "reference"
+    def test_greedy_traces_equal_the_authors(self, reference: Path) -> None:
         generator = authors_generator(reference, beam=1, score="mean", first_level="plain")
         sources = (reference / "toy.src").read_text().splitlines()
         traces = [json.loads(line) for line in (reference / "tiny_trace.beam1.jsonl").read_text().splitlines()]
@@ -311,14 +311,14 @@ class TestAlgorithm:
                 assert [output.text for output in found] == [output.text for output in other]
                 assert [output.score for output in found] == pytest.approx([output.score for output in other], abs=1e-4)
 
-    def test_bounds_save_work_and_change_nothing_on_a_trained_model(self, shared: Path) -> None:
-        with_bounds, without = (work_of(shared, bounds=bounds) for bounds in (True, False))
+    def test_bounds_save_work_and_change_nothing_on_a_trained_model(self, reference: Path) -> None:
+        with_bounds, without = (work_of(reference, bounds=bounds) for bounds in (True, False))
         assert with_bounds.beams == without.beams
         assert with_bounds.row_steps < 0.9 * without.row_steps
 
     @pytest.mark.parametrize("score", ["sum", "mean"])
-    def test_pruning_saves_work(self, shared: Path, score: str) -> None:
-        exact, wide, narrow = (work_of(shared, prune=prune, score=score) for prune in (0.0, 1e6, 2.0))
+    def test_pruning_saves_work(self, reference: Path, score: str) -> None:
+        exact, wide, narrow = (work_of(reference, prune=prune, score=score) for prune in (0.0, 1e6, 2.0))
         assert exact == wide
         assert narrow.row_steps < 0.9 * exact.row_steps
         assert all(found and found[0][1] <= best[0][1] for found, best in zip(narrow.beams, exact.beams, strict=True))
@@ -367,6 +367,19 @@ class TestAlgorithm:
             assert [one.text for one in together[0]] == [one.text for one in generator(TEXTS[0], rerank="seq2seq")]  # type: ignore[union-attr]
         assert moved
 
+    def test_texts_without_room_to_be_written_in_one_go_are_still_ordered(self) -> None:
+        network = random_model(SUBWORDS, 1, seq2seq_objective=True, max_positions=40)
+        options = SearchOptions(beam=2, max_depth=1, rerank="seq2seq", channel_weight=0.2)
+        generator = Generator(TorchRuntime(network), SUBWORDS, options)
+        request = generator.request(0, TEXTS[0], Steering(), options)
+        (task,) = request.next_tasks()
+        words = SUBWORDS.encode("apple")[:1]
+        found = [Infill((request.config.part, *words * size), score, score) for size, score in ((45, -0.5), (3, -9.0))]
+        assert request.complete(task, found)
+        assert not request.next_tasks()
+        rerank([request], generator.runtime)
+        assert [len(one.ids) for one in request.beam] == [45, 3]
+
     @pytest.mark.parametrize("architecture", ["extra-encoder", "seq2seq"])
     def test_the_noisy_channel_counts(self, architecture: Architecture) -> None:
         """How likely the source is, written in one go from each text, for each of its subwords."""
@@ -396,7 +409,7 @@ class TestAlgorithm:
                 generator = Generator(TorchRuntime(random_model(SUBWORDS, 1, architecture)), SUBWORDS)
                 with pytest.raises(ConfigError, match="has not learnt to write whole texts; use rerank=joint without"):
                     generator(TEXTS[0], **wish)
-        with pytest.raises(ConfigError, match="'channel_weight' cannot be -1; give a number over 0"):
+        with pytest.raises(ConfigError, match="'channel_weight' cannot be -1; give a number of at least 0"):
             SearchOptions(channel_weight=-1)
 
     def test_without_a_reranker_the_score_alone_decides(self) -> None:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 LAUNCH = {"executable_path": CHROMIUM, "args": ["--no-sandbox", "--disable-gpu"]}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import resource
-from itertools import product
+from itertools import islice, product
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -19,16 +19,16 @@ VERBS = ("saw", "liked", "ate", "found")
 OBJECTS = ("the fish", "an apple", "a house", "the mat", "it", "the dog", "some bread")
 
 
-def make_corpus(folder: Path, **changes: Any) -> Corpus:
-    """Sentences of a toy grammar, each with another one as its paraphrase."""
-    pairs, trees = [], []
-    for number, (subject, verb, thing) in enumerate(product(SUBJECTS, VERBS, OBJECTS)):
+def make_corpus(folder: Path, *, pairs: int | None = None, **changes: Any) -> Corpus:
+    """Sentences of a toy grammar, each with another one as its paraphrase; only the first so many `pairs`."""
+    lines, trees = [], []
+    for number, (subject, verb, thing) in enumerate(islice(product(SUBJECTS, VERBS, OBJECTS), pairs)):
         place = " on the mat" if number % 3 == 0 else ""
-        pairs.append(f"{thing} was what {subject} {verb}{place}\t{subject} {verb} {thing}{place} .")
+        lines.append(f"{thing} was what {subject} {verb}{place}\t{subject} {verb} {thing}{place} .")
         tail = f" (PP (IN on) {_phrase('the mat')})" if place else ""
         trees.append(f"(TOP (S {_phrase(subject)} (VP (VBD {verb}) {_phrase(thing)}{tail}) (. .)))")
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "pairs.tsv").write_text("\n".join(pairs) + "\n")
+    (folder / "pairs.tsv").write_text("\n".join(lines) + "\n")
     (folder / "pairs.trees").write_text("\n".join(trees) + "\n")
     options: dict[str, Any] = {
         "inputs": (Input(str(folder / "pairs.tsv")),), "parser": f"brackets:{folder / 'pairs.trees'}",

@@ -1,4 +1,4 @@
-"""Clients of a server on loopback, as many at once as one asks for, and what they met."""
+"""Clients of a server on loopback, as many at once as one asks for, and the answers that they met."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Call(NamedTuple):
 
 @dataclass
 class Load:
-    """Answers and times that some clients met; a request without an answer has status 0."""
+    """The answers that some clients met; a request without an answer has status 0."""
 
     seconds: float = 0.0
     statuses: Counter[int] = field(default_factory=Counter)
@@ -70,7 +70,7 @@ def ask(port: int, calls: Sequence[Call], clients: int, seconds: float) -> Load:
 def ask_beside(
     port: int, calls: Sequence[Call], others: Sequence[Sequence[Call]], seconds: float, settle: float = 1.0
 ) -> tuple[Load, Load]:
-    """Measure one client while others ask, each of them with calls of its own; and those others."""
+    """Ask with one client while others ask, each with calls of its own; the load of each side."""
     return asyncio.run(_ask_beside(port, calls, others, seconds, settle))
 
 

@@ -91,7 +91,7 @@ def run(
 
 
 def _ordinary(texts: Sequence[str]) -> dict[str, list[Call]]:
-    """Requests as people make them, by kind; texts to parse come in lots."""
+    """Ordinary requests by their kind; texts to parse come in lots."""
     lots = [[texts[(start + number) % len(texts)] for number in range(PARSED)] for start in range(min(8, len(texts)))]
     return {
         "generate": [Call.of("/v1/generate", {"text": text}) for text in texts],

@@ -79,7 +79,9 @@ def evaluate(
     induced_trees: Annotated[
         str | None, option(_TREES, "Trees that generation induced, scored against parses.")
     ] = None,
-    templates: Annotated[str | None, option(_TREES, "Templates, one a line, that induced trees should match.")] = None,
+    templates: Annotated[
+        str | None, option(_TREES, "Templates, one a line, that induced trees and parses should match.")
+    ] = None,
     device: Device = "auto",
     precision: Precision = None,
     segments: Annotated[Path | None, option(_OUTPUT, "Where each segment's scores go: .tsv or .jsonl.")] = None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import sys
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from enum import StrEnum
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 _SETTINGS = "syntagma.search.options:SearchOptions"
 _TEXTS, _SEARCH, _STEERING, _OUTPUT, _MACHINE = "Texts", "Search", "Steering", "Output", "Machine"
+_NOTES_SHOWN = 3
+"""Lines for which a note is shown; of the others that have it their number is."""
 
 
 class ControlKind(StrEnum):
@@ -173,6 +175,7 @@ def generate(
         "trace": trace, "json": as_json,
     }  # fmt: skip
     seen: deque[Text] = deque()
+    notes = Counter[str]()
     watch = Stopwatch()
     with target(out, run, resume, overwrite) as records, _progress(texts, source, out) as advance:
         failed = records.failed
@@ -205,8 +208,13 @@ def generate(
             if not isinstance(found, list):
                 failed += 1
                 print(f"syntagma: line {number}: {found}", file=sys.stderr)
-            elif found and found[0].note:
-                print(f"syntagma: line {number}: {found[0].note}", file=sys.stderr)
+            elif found and (note := found[0].note):
+                notes[note] += 1
+                if notes[note] <= _NOTES_SHOWN:
+                    print(f"syntagma: line {number}: {note}", file=sys.stderr)
+    for note, count in notes.items():
+        if count > _NOTES_SHOWN:
+            print(f"syntagma: {count - _NOTES_SHOWN} more lines: {note}", file=sys.stderr)
     if profile:
         for line in watch.report(getattr(generator.runtime, "seconds", None)).splitlines():
             print(f"syntagma: {line}", file=sys.stderr)

@@ -51,7 +51,7 @@ def serve(
     seconds: Annotated[float, typer.Option(help="The time limit of a request.")] = 30.0,
     patience: Annotated[
         float, typer.Option(help="Seconds a request may wait for others; who would wait longer gets 503 at once.")
-    ] = 1.0,
+    ] = 0.75,
     drain: Annotated[
         float, typer.Option(help="Seconds to go on serving after a signal, while /readyz answers 503.")
     ] = 0.0,

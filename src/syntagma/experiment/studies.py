@@ -33,7 +33,7 @@ TEMPLATE_DEPTH = 3
 """How deep a reference's shape counts as a template, the sentence itself at 1."""
 
 _BEAM = ("bleu", "self_bleu", "ibleu", "d_syn", "beam_bleu", "beam_ibleu", "d_lex_beam", "d_syn_beam", "length_ratio")
-_CONTROL = ("bleu", "ibleu", "d_syn_ref", "template_match", "length_ratio")
+_CONTROL = ("bleu", "ibleu", "d_syn_ref", "template_match", "template_match_parsed", "length_ratio")
 _TREES = ("tree_precision", "tree_recall", "tree_f1", "length_ratio")
 
 

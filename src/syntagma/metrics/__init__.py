@@ -24,7 +24,14 @@ if TYPE_CHECKING:
     from syntagma.metrics.registry import MetricOptions, select
     from syntagma.metrics.rouge import Rouge
     from syntagma.metrics.similarity import Similarity, SimilarityToSource
-    from syntagma.metrics.trees import DSyn, DSynRef, Interpretability, TemplateMatch, labelled_spans
+    from syntagma.metrics.trees import (
+        DSyn,
+        DSynRef,
+        Interpretability,
+        ParsedTemplateMatch,
+        TemplateMatch,
+        labelled_spans,
+    )
 
 __all__ = [
     "BeamQuality",
@@ -46,6 +53,7 @@ __all__ = [
     "Metric",
     "MetricOptions",
     "OneReference",
+    "ParsedTemplateMatch",
     "Rouge",
     "Score",
     "Segment",
@@ -74,7 +82,7 @@ _HOMES = {
     "registry": ("MetricOptions", "select"),
     "rouge": ("Rouge",),
     "similarity": ("Similarity", "SimilarityToSource"),
-    "trees": ("DSyn", "DSynRef", "Interpretability", "TemplateMatch", "labelled_spans"),
+    "trees": ("DSyn", "DSynRef", "Interpretability", "ParsedTemplateMatch", "TemplateMatch", "labelled_spans"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

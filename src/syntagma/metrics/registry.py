@@ -14,7 +14,7 @@ from syntagma.metrics.meteor import Meteor
 from syntagma.metrics.parsing import PARSED_FIELDS
 from syntagma.metrics.rouge import Rouge
 from syntagma.metrics.similarity import SentenceEncoder, Similarity, SimilarityToSource
-from syntagma.metrics.trees import DEPTH, DSyn, DSynRef, Interpretability, TemplateMatch
+from syntagma.metrics.trees import DEPTH, DSyn, DSynRef, Interpretability, ParsedTemplateMatch, TemplateMatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +68,7 @@ def _entries() -> list[_Entry]:
         _Entry(DSynBeam, lambda o: DSynBeam(o.depth, o.beam_trees)),
         _Entry(Interpretability, lambda o: Interpretability(trees=o.trees)),
         _Entry(TemplateMatch, lambda o: TemplateMatch()),
+        _Entry(ParsedTemplateMatch, lambda o: ParsedTemplateMatch(o.trees)),
     ]
 
 

@@ -35,6 +35,7 @@ TITLES = {
     "tree_recall": "tree recall",
     "tree_f1": "tree F1",
     "template_match": "template match",
+    "template_match_parsed": "template match (parsed)",
 }
 _LATEX = {"_": r"\_", "%": r"\%", "&": r"\&", "#": r"\#", "↓": r"$\downarrow$"}
 

@@ -134,7 +134,7 @@ class Interpretability(Metric):
 
 
 class TemplateMatch(MeanMetric):
-    """How many hypotheses have the shape that their template asks for."""
+    """How many hypotheses grew in the shape that their template asks for: what hard control guarantees."""
 
     names: tuple[str, ...] = ("template_match",)
     needs = frozenset({"induced", "template"})
@@ -150,6 +150,24 @@ class TemplateMatch(MeanMetric):
     def signature(self) -> str:
         """The signature: what is matched."""
         return sign("template match", trees="induced")
+
+
+class ParsedTemplateMatch(TemplateMatch):
+    """How many hypotheses a parser too gives the shape that their template asks for."""
+
+    names: tuple[str, ...] = ("template_match_parsed",)
+    needs = frozenset({"hyp_tree", "template"})
+
+    def __init__(self, trees: str = "given") -> None:
+        self.trees = trees
+
+    def values(self, segment: Segment) -> Sequence[float]:
+        """1 where the parser's tree matches; a segment without a tree does not."""
+        return (float(segment.hyp_tree is not None and self.prepare(segment.template).matches_tree(segment.hyp_tree)),)
+
+    def signature(self) -> str:
+        """Where the parser's trees come from."""
+        return sign("template match", trees=self.trees)
 
 
 @lru_cache(maxsize=1024)

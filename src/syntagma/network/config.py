@@ -136,7 +136,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     "paper-wmt": _BASE | {"norm": "post", "dropout": 0.1},
 }
 """Sizes of the syntax-guided models; a baseline's decoder also gets the context encoder's layers.  `small` has what
-helped most at its size (docs/experiments.md), `base` is the paper's model, `big` the paper's largest teacher as a
+helped most at its size (docs/lab-notes/network.md), `base` is the paper's model, `big` the paper's largest teacher as a
 baseline.  The `paper-` ones are the paper's models to the letter, and training has settings for them as well
 (`syntagma.train.config.PRESET_TRAINING`)."""
 

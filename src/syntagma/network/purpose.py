@@ -26,7 +26,7 @@ class Purpose:
 
     @staticmethod
     def of(about: Mapping[str, Any], name: str = "") -> Purpose:
-        """Read a folder's `about`; where it is an older one that says no language, its name.
+        """Read the purpose from a folder's `about`, or, of an older one that names no language, from its name.
 
         >>> Purpose.of({"task": "translate", "source_language": "de", "target_language": "en"})
         Purpose(task='translate', source_language='de', target_language='en')
@@ -43,7 +43,7 @@ class Purpose:
 
     @staticmethod
     def guess(sources: Iterable[str], targets: Iterable[str]) -> Purpose:
-        """The purpose of pairs, as far as their languages can be guessed.
+        """Guess the purpose of pairs by their languages.
 
         >>> Purpose.guess(["Ich habe das Buch nicht gelesen."], ["I have not read the book."]).task
         'translate'
@@ -62,6 +62,6 @@ class Purpose:
         return self
 
     def to_dict(self) -> dict[str, str]:
-        """The purpose as values for config.json."""
+        """The fields that are known, for config.json."""
         values = {"task": self.task, "source_language": self.source_language, "target_language": self.target_language}
         return {name: value for name, value in values.items() if value is not None}

@@ -1,7 +1,7 @@
 """Text to trees: one protocol, one file a backend.
 
->>> from syntagma.parse import load_parser            # doctest: +SKIP
->>> str(load_parser("parser-en").parse([["I", "nod", "."]])[0])   # doctest: +SKIP
+>>> from syntagma.parse import load_parser
+>>> str(load_parser("parser-en").parse([["I", "nod", "."]])[0])
 '(TOP (S (NP (PRP I)) (VP (VBP nod)) (. .)))'
 """
 

@@ -23,7 +23,7 @@ from typing import Any, Literal, get_args
 from syntagma.corpus import Corpus, prepare
 from syntagma.errors import ConfigError, Place, SyntagmaError
 from syntagma.experiment.table import Table, TableRow, TestRows, compare_systems
-from syntagma.files import atomic_write, lines_begun, read_lines
+from syntagma.files import atomic_write, lines_begun, read_lines, remove_parts
 from syntagma.hub import PRETRAINED_FILES, fetch, hash_file
 from syntagma.recipes.data import TestTexts, check_data, corpus_parser, parses_outputs, read_test, rows_for
 from syntagma.recipes.recipe import OutputRow, Recipe
@@ -93,6 +93,7 @@ class RecipeRun:
                 raise ConfigError(what, Place(str(self.out)), "give another --out")
         prepared = (self.out / "corpus" / "corpus.json").is_file()
         check_data(self.recipe, self.data, prepared=prepared, parsers=list(self._parsers(until, prepared)))
+        remove_parts(self.out)
         with atomic_write(path) as stream:
             json.dump(told, stream, indent=2, ensure_ascii=False)
             stream.write("\n")
@@ -249,6 +250,8 @@ def write_records(path: Path, texts: Sequence[Text], work: SearchWork, mark: str
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.{mark}.part")
+    for left in {*path.parent.glob(f".{path.name}.*.part"), *path.parent.glob(f".{_note(path).name}.*.part")} - {part}:
+        left.unlink()  # of another model or search, or of a note that was cut short
     waiting = texts[lines_begun(part) :]
     with open(part, "a", encoding="utf-8", newline="\n") as stream:
         for text, found in zip(

@@ -89,6 +89,7 @@ class Output:
             "score": self.score,
             "tree": None if self.tree is None else str(self.tree),
             "levels": self.levels,
+            **({"note": self.note} if self.note else {}),
         }
 
 

@@ -76,7 +76,7 @@ class Ticket:
 class Admission:
     """The open requests of a service and what they are expected to take."""
 
-    def __init__(self, patience: float = 1.0, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, patience: float = 0.75, clock: Callable[[], float] = time.monotonic) -> None:
         self.patience, self._clock = patience, clock
         self._open: set[Ticket] = set()
         self._since = 0.0

@@ -134,7 +134,7 @@ class VoteStore:
         )
 
     def answers(self, voter: str) -> dict[str, dict[str, str]]:
-        """A voter's answers by item and question, in the order of their last votes."""
+        """The answers of a voter, by item and question, in the order of their last votes."""
         found: dict[str, dict[str, str]] = {}
         for _, _, _, item, question, answer, *_ in self.rows(voter):
             found[item] = {**found.pop(item, {}), question: answer}

@@ -63,7 +63,7 @@ class Rules:
     body: int = 512 * 1024
     seconds: float = 30.0
     """The time limit of a request."""
-    patience: float = 1.0
+    patience: float = 0.75
     """How long a request may wait for others; who would wait longer is refused at once."""
     root_path: str = ""
     """What stands before every path where a proxy serves this beside other things, such as /syntagma."""

@@ -1,4 +1,4 @@
-"""Additions to /openapi.json beyond the routes: tags, the token, and an answer of each operation as an example."""
+"""The parts of /openapi.json beyond the routes: tags, the token, and an answer of each operation as an example."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions for the voters of a blind comparison: the paper's three, or those of a file."""
+"""The questions of a blind comparison: the paper's three, or those of a file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Question:
     several: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """The questions as a voter's page gets them."""
+        """The question as a voter's page gets it."""
         return {"name": self.name, "text": self.text}
 
 

@@ -52,7 +52,7 @@ class ServeSettings(Settings):
     batch: int = 32
     queue: int = 128
     seconds: float = 30.0
-    patience: float = 1.0
+    patience: float = 0.75
     """Seconds that a request may wait for others; who would wait longer is refused at once."""
     threads: int | None = None
     device: str = "auto"

@@ -28,7 +28,6 @@ Word = Annotated[str, StringConstraints(min_length=1, max_length=WORD, pattern=r
 Context = Annotated[str, StringConstraints(min_length=1, max_length=CONTEXT, pattern=r"\S")]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=128)]
 Words = Annotated[list[Word], Field(max_length=WISHES)]
-Question = Literal["fidelity", "novelty", "diversity"]
 
 
 class Request(BaseModel):
@@ -43,12 +42,13 @@ _SERVED = {
     "channel_weight": NumberRange(ge=0, le=100),
     "diversity_penalty": NumberRange(ge=0, le=100),
     "num_beam_groups": NumberRange(ge=0, le=BEAM),
+    "num_structures": NumberRange(ge=0, le=BEAM),
     "prune": NumberRange(ge=0, le=1000),
     "reward": NumberRange(ge=-100, le=100),
     "seed": NumberRange(ge=0, le=2**53 - 1),
     "temperature": NumberRange(ge=0.01, le=100),
 }
-"""NumberRange of the service, where they are closer than those of `SearchOptions`."""
+"""Bounds of the service, where they are closer than those of `SearchOptions`."""
 _KEPT = {"max_tokens", "max_row_steps", "bounds"}
 """Options that are the service's own business."""
 
@@ -197,7 +197,7 @@ class VoteRequest(Request):
     )
     voter: Name
     item: Name
-    answers: Annotated[dict[Question, Literal["left", "right", "tie"]], Field(min_length=1)]
+    answers: Annotated[dict[Name, Literal["left", "right", "tie"]], Field(min_length=1)]
 
 
 # -- answers
@@ -213,7 +213,9 @@ class ModelInfo(BaseModel):
     """One model that the service has."""
 
     name: str
-    task: str | None
+    task: str | None = Field(description="paraphrase or translate, where its folder says so.")
+    source_language: str | None = Field(description="The code of the language that it reads.")
+    target_language: str | None = Field(description="The code of the language that it writes.")
     guided: bool
     labels: list[str]
     defaults: dict[str, Any]
@@ -335,16 +337,26 @@ class GrowAnswer(BaseModel):
     outputs: list[HypothesisInfo]
 
 
+class QuestionInfo(BaseModel):
+    """A question about an item."""
+
+    name: str
+    text: str
+
+
 class CompareAnswer(BaseModel):
     """The next item of a voter; `item` is null when there is none left."""
 
     item: str | None
     done: int
     total: int
+    ties: bool = Field(description="Whether `tie` is an answer.")
+    before: str | None = Field(description="The item that the voter finished before this one.")
     source: str | None = None
     left: list[str] | None = None
     right: list[str] | None = None
-    questions: list[str] | None = None
+    questions: list[QuestionInfo] | None = None
+    answers: dict[str, str] | None = Field(None, description="What the voter has answered before.")
 
 
 class VoteAnswer(BaseModel):

@@ -20,7 +20,7 @@ from syntagma.corpus import Corpus, CorpusOptions, prepare
 from syntagma.corpus.options import Input
 from syntagma.corpus.store import Pair, Split
 from syntagma.errors import ConfigError, InputError, Place, SyntagmaError
-from syntagma.files import atomic_write, lines_begun
+from syntagma.files import atomic_write, lines_begun, remove_parts
 from syntagma.hub import WEIGHTS, find_folder, hash_file
 from syntagma.metrics.base import Segment
 from syntagma.metrics.lexical import ChrF
@@ -89,6 +89,7 @@ def distill(
     split = corpus.split("train")
     pairs = out.with_name(out.name + "." + PAIRS)
     pairs.mkdir(parents=True, exist_ok=True)
+    remove_parts(pairs)
     rest = " with the rest" if keep_rest else ""
     _check_same_run(pairs, f"{teacher.fingerprint} {corpus.fingerprint} {len(split)} {limit} {nearest}{rest}\n")
     targets = _targets_by_source(split)

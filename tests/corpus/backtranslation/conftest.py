@@ -66,7 +66,11 @@ def marian(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def ctranslate2(marian: Path) -> Path:
     """The same model as CTranslate2 stores it, with its sentencepiece file."""
     pytest.importorskip("ctranslate2")
-    folder = marian.with_name("ctranslate2")
+    return make_translator(marian, marian.with_name("ctranslate2"))
+
+
+def make_translator(marian: Path, folder: Path) -> Path:
+    """A Marian model as CTranslate2 stores it, with its sentencepiece file."""
     convert_marian(marian, folder)
     (folder / "source.spm").write_bytes((marian / "source.spm").read_bytes())
     return folder

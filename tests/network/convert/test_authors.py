@@ -21,11 +21,6 @@ from syntagma.text.vocabulary import Vocabulary
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
-@pytest.fixture(scope="module")
-def reference(shared: Path) -> Path:
-    return shared / "reference"
-
-
 def worst_difference(network: Network, subwords: Vocabulary, reference: Path) -> float:
     """Between the scores of all levels of the traces and ours."""
     differences = []

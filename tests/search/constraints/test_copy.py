@@ -50,7 +50,7 @@ def test_the_source_is_said_back_where_all_else_is_bad() -> None:
     assert texts_of(generator, request) == [SOURCE]
     assert request.note == SAID_BACK
     (output,) = generator.outputs(request, Steering())  # type: ignore[misc]
-    assert output.note == SAID_BACK
+    assert output.note == output.to_dict()["note"] == SAID_BACK
     assert texts_of(generator, searched(generator, bad)) == bad
 
 

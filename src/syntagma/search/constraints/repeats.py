@@ -60,8 +60,8 @@ def repeats(ids: Sequence[int], vocabulary: Vocabulary) -> bool:
 def _twice(items: Sequence[Any]) -> list[Sequence[Any]]:
     """Find what stands in a sequence twice in a row.
 
-    >>> _twice("abcbcd"), _twice("abc")
-    (['bc'], [])
+    >>> _twice("abcbcd"), _twice("abc"), _twice("abad")
+    (['bc'], [], [])
     """
     found = []
     for size in range(1, min(LONGEST, len(items) // 2) + 1):

@@ -1,0 +1,1 @@
+"""Networks in torch, the same as ONNX graphs, and the folders that hold them."""
