@@ -79,12 +79,16 @@ def bars(names: Mapping[str, str]) -> Iterator[Watch]:
 
 
 Device = Annotated[
-    str, typer.Option("--device", help="auto, cpu, cuda, cuda:1 or mps; auto is a GPU where there is one.")
+    str,
+    typer.Option(
+        "--device", rich_help_panel="Machine", help="auto, cpu, cuda, cuda:1 or mps; auto is a GPU where there is one."
+    ),
 ]
 Precision = Annotated[
     str | None,
     typer.Option(
         "--precision",
+        rich_help_panel="Machine",
         help="Compute with torch in fp32, bf16 or fp16.",
         show_default="as stored on the CPU, fp32 elsewhere",
     ),
