@@ -534,7 +534,7 @@ class TestSteering:
             ({"template": "S(S(S(S(S(S(NP))))))", "control": "hard"}, TemplateError, "deep"),
             ({"beem": 3}, ConfigError, "did you mean 'beam'"),
             ({"beam": 0}, ConfigError, "'beam' cannot be 0"),
-            ({"alpha": 1.0}, ConfigError, "accumulation weight"),
+            ({"alpha": 1.0}, ConfigError, "'alpha' cannot be 1.0; give a number from 0 up to 1"),
         ):
             with pytest.raises(kind, match=what):
                 generator(TEXTS[0], **wish)
