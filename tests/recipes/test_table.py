@@ -71,12 +71,12 @@ def test_the_average_has_the_rows_that_all_tables_have() -> None:
 
 
 @pytest.mark.parametrize("name", ["paraphrase", "translate"])
-def test_the_readme_shows_what_the_stored_outputs_give(name: str, shared: Path, tmp_path: Path) -> None:
+def test_the_results_page_shows_what_the_stored_outputs_give(name: str, shared: Path, tmp_path: Path) -> None:
     quick = ["bleu", "self_bleu", "ibleu", "chrf", "rouge1", "rougeL", "length_ratio", "copy_rate"]
     known = read_recipe(name)
     recipe = read_recipe(name, {"metrics": [metric for metric in quick if metric in known.metrics]})
     (tmp_path / "outputs").symlink_to(ROOT / "results" / name / "outputs")
-    shown = _tables((ROOT / "README.md").read_text(encoding="utf-8"))
+    shown = _tables((ROOT / "docs" / "results.md").read_text(encoding="utf-8"))
     for table in RecipeRun(recipe, shared, tmp_path, resamples=0).tables()[:-1]:
         own = [row for row in table.rows if not row.system.startswith(PAPER)]
         figures = {(row.system, title(figure)): f"{row.figures[figure]:.1f}" for row in own for figure in table.names}

@@ -9,6 +9,7 @@ from syntagma.runtime.base import score_texts
 from syntagma.runtime.torch import TorchRuntime
 from syntagma.search import Generator, SearchOptions
 from syntagma.search.request import SAID_BACK, SearchRequest
+from syntagma.search.rerank import new_pairs
 from syntagma.text import Subwords, split
 
 SUBWORDS = Subwords.train([split(text).words for text in TEXTS * 3], size=300)
@@ -59,3 +60,12 @@ def test_a_user_who_forbids_copies_gets_none() -> None:
     for text in TEXTS:
         (output, *_) = reranked(copy_margin=1.0)(text, forbid_copy=True)
         assert output.text != text
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_novelty_prefers_what_differs_from_the_source(text: str) -> None:
+    source = tuple(SUBWORDS.encode(text))
+    outputs = reranked(novelty_weight=1000.0)(text, nbest=4)
+    shares = [new_pairs(tuple(SUBWORDS.encode(output.text)), source) for output in outputs]
+    assert len(shares) > 1
+    assert shares == sorted(shares, reverse=True)

@@ -36,6 +36,9 @@ class SearchOptions(Settings):
     """How much the noisy channel counts in reranking: the log-probability of the source, written in one go from the
     text, for each of its subwords.  For models that were trained both ways, such as paraphrasers; without a reranker
     it counts nothing."""
+    novelty_weight: float = setting(0.0, ge=0)
+    """How much a text gains in reranking for the share of its pairs of neighbouring subwords that the source does not
+    have.  For paraphrasers, which otherwise prefer what is nearly the source; without a reranker it counts nothing."""
     max_depth: int = setting(24, ge=1)
     """The last depth at which a constituent may be filled; there it gets words only."""
     max_tokens: int = setting(120, ge=1)

@@ -8,6 +8,7 @@ go from the text.  A new reranker is one more class in `RERANKERS`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 from syntagma.errors import ConfigError
 from syntagma.runtime.base import Capabilities, Runtime, score_texts
@@ -102,16 +103,30 @@ def _channel(ids: IdTuple, request: SearchRequest) -> Pair:
 def _order(request: SearchRequest, scores: Mapping[Pair, float], scored: bool) -> None:
     reranker = RERANKERS[request.options.rerank] if scored else RERANKERS["joint"]
     weight = request.options.channel_weight if scored else 0.0
+    novelty = request.options.novelty_weight
 
     def value(hypothesis: Hypothesis) -> float:
         worth = reranker.value(hypothesis, request, scores)
         if weight:
             worth += weight * scores[_channel(hypothesis.ids, request)] / max(1, len(request.source_as_target))
+        if novelty:
+            worth += novelty * new_pairs(hypothesis.ids, request.source_as_target)
         return worth
 
     request.order({hypothesis: value(hypothesis) for hypothesis in _ranked(request)})
     if scored and request.options.copy_margin:
         _leave_out_unfaithful(request, scores)
+
+
+def new_pairs(text: IdTuple, source: IdTuple) -> float:
+    """The share of a text's pairs of neighbours that its source does not have.
+
+    >>> new_pairs((1, 2, 3), (1, 2, 4)), new_pairs((7,), (1, 2))
+    (0.5, 0.0)
+    """
+    pairs = list(pairwise(text))
+    known = set(pairwise(source))
+    return sum(pair not in known for pair in pairs) / len(pairs) if pairs else 0.0
 
 
 def _leave_out_unfaithful(request: SearchRequest, scores: Mapping[Pair, float]) -> None:

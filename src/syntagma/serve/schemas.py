@@ -40,6 +40,7 @@ _SERVED = {
     "beam": NumberRange(ge=1, le=BEAM),
     "max_depth": NumberRange(ge=1, le=DEPTH),
     "channel_weight": NumberRange(ge=0, le=100),
+    "novelty_weight": NumberRange(ge=0, le=100),
     "diversity_penalty": NumberRange(ge=0, le=100),
     "num_beam_groups": NumberRange(ge=0, le=BEAM),
     "num_structures": NumberRange(ge=0, le=BEAM),
