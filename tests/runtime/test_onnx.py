@@ -193,6 +193,7 @@ def test_a_source_may_hold_what_cannot_be_written(architecture: str, tmp_path: P
     source, tokens = [20, 55, 21, 59, 20], [config.start, *[config.part] * config.guided, 20, 21, 30]
     contexts = contexts_of(config)[:1] if config.guided else None
     expected = follow(whole, source, contexts and contexts[0], tokens)
+    assert follow(part, source, contexts and contexts[0], tokens) == pytest.approx(expected[:, :50], **CLOSE)
     fed = runtime.step(runtime.open(runtime.encode([source]), contexts), np.arange(1), np.array([tokens]), None, 0).fed
     assert fed[0] == pytest.approx(expected[range(len(tokens) - 1), tokens[1:]], **CLOSE)
     state = runtime.open(runtime.encode([source]), contexts)

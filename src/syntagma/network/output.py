@@ -143,11 +143,15 @@ class CopyHead(nn.Module):
     def mix(self, hidden: Tensor, pointer: Tensor, ids: Tensor, logits: Tensor, norm: Tensor) -> Tensor:
         """Put the pointer's share into the logits [N, V] of what stands in the source, ids [N, S]; their new norm [N].
 
-        Only those few logits change, because writing with a share of w is a norm that is less by log w.
+        Only those few logits change, because writing with a share of w is a norm that is less by log w.  What stands
+        in the source and cannot be written, ids from V on, gains nothing.
         """
         gate = self.gate(hidden)[:, 0].to(logits.dtype)
         norm = norm - F.logsigmoid(-gate)
-        copied = torch.zeros_like(logits).scatter_add_(1, ids, pointer.exp())  # a token may stand in the source twice
+        writable = ids < logits.shape[1]
+        ids = ids.clamp(max=logits.shape[1] - 1)
+        # A token may stand in the source twice.
+        copied = torch.zeros_like(logits).scatter_add_(1, ids, pointer.exp() * writable)
         share = copied.gather(1, ids).log() + (F.logsigmoid(gate) + norm)[:, None]
         logits.scatter_(1, ids, torch.logaddexp(logits.gather(1, ids), share))
         return norm
