@@ -28,7 +28,7 @@ def test_what_is_said_of_json_and_input_holds() -> None:
 
 def test_all_commands_are_named() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert {name.split()[0] for name in COMMANDS} <= set(re.findall(r"`([a-z]+)`", text))
+    assert {name.split()[0] for name in COMMANDS} <= set(re.findall(r"`([a-z-]+)`", text))
 
 
 @pytest.mark.parametrize("block", SHOWN, ids=["five paraphrases", "trace"])

@@ -31,8 +31,8 @@ TRAINING = {
     "threads": 1, "width": 16,
 }  # fmt: skip
 COMMANDS = {
-    "prepare": "prepare pairs.tsv --trees pairs.trees --out out/made --workers 1 --vocab-size 330 --chunk-rows 12 "
-    "--dev 4 --seed 3",
+    "prepare": "prepare pairs.tsv --trees pairs.trees --out out/made --workers 1 --vocab-size 330 "
+    "--dev 4 chunk_rows=12 seed=3",
     "train": "train --preset tiny --data corpus --out out/made --quiet "
     + " ".join(f"{name}={value}" for name, value in TRAINING.items()),
     "distill": "distill corpus --teacher teacher --out out/made --workers 1 --batch-size 2",
@@ -184,6 +184,6 @@ def test_out_of_room(whole: Runs, material: Path, tmp_path: Path, processes: For
         told = [line for line in runs.told().splitlines() if line.strip()]
         assert "Traceback" not in runs.told()
         assert told[-1].startswith("syntagma: ")
-        assert "file too large" in " ".join(told[-3:]).lower()
+        assert "too large" in " ".join(told).lower()
     assert runs.end() == 0, runs.told()
     assert runs.result() == whole.result()

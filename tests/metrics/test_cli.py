@@ -179,7 +179,7 @@ def test_empty_hypotheses_are_said_on_stderr(run) -> None:
 def test_without_a_parser_the_rest_is_scored(run, monkeypatch: pytest.MonkeyPatch) -> None:
     from syntagma.metrics import parsing
 
-    def none(name: str) -> None:
+    def none(name: str, *where: str | None) -> None:
         raise parsing.NoParserError("there is no parser in this installation", remedy="give trees with --hyp-trees")
 
     monkeypatch.setattr(parsing, "load", none)
@@ -200,7 +200,7 @@ def test_with_a_parser_its_name_is_signed(run, monkeypatch: pytest.MonkeyPatch) 
         def parse(self, sentences: list[list[str]]) -> list[Tree]:
             return [Tree("TOP", [Tree("NP", [Tree("NN", [word]) for word in words])]) for words in sentences]
 
-    monkeypatch.setattr(parsing, "load", lambda name: Flat())
+    monkeypatch.setattr(parsing, "load", lambda name, *where: Flat())
     made = json.loads(run(*TEXT, "--metrics", "d_syn,d_syn_ref", "--parser", "flat", "--json", **FILES).stdout)
     assert (made["d_syn"], made["d_syn_ref"]) == (0.0, 0.0)
     assert "trees:parsed by flat" in made["signatures"]["d_syn"]

@@ -178,7 +178,7 @@ def test_broken_model_folders(in_torch: TrainableParser, tmp_path: Path) -> None
     in_torch.save(tmp_path)
     config = json.loads((tmp_path / "config.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps(config | {"colour": 1, "shape": 2}))
-    with pytest.raises(ConfigError, match="unknown settings: colour, shape; the settings are: encoder"):
+    with pytest.raises(ConfigError, match="'colour' is not a setting of ParserConfig; known are encoder"):
         TrainableParser.load(tmp_path)
     (tmp_path / "config.json").write_text(json.dumps(config | {"network": {"labels": 3, "tags": 3}}))
     with pytest.raises(ConfigError, match=r"ill-shaped: labels\.bias.*span_end\.weight"):

@@ -78,7 +78,7 @@ def test_the_search_runs_once(
         return step(self, *given)
 
     monkeypatch.setattr(TorchRuntime, "step", counted)
-    asked: dict[str, Any] = {"model": str(tmp_path / "model"), "max_depth": 4, "beam": 2}
+    asked: dict[str, Any] = {"model": str(tmp_path / "model"), "search": ["max_depth=4"], "beam": 2}
     generate([TEXTS[0]], **asked)
     plain, first = len(steps), capsys.readouterr().out
     generate([TEXTS[0]], explain=tmp_path / "why.html", **asked)

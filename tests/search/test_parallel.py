@@ -48,7 +48,7 @@ def test_a_file_of_many_lines_gets_all_cores(
     (tmp_path / "many.txt").write_text("an apple\n" * 520)
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     for name, expected in (("many.txt", 2), ("model/README.md", 1)):
-        workers, lines = _workers(scan_lines(tmp_path / name))
+        workers, lines = _workers(scan_lines(tmp_path / name), "cpu")
         assert workers == expected
         assert list(lines) == (tmp_path / name).read_text().splitlines()  # none is lost to the counting
     given = ("--model", model, "-i", tmp_path / "many.txt")

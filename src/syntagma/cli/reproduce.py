@@ -133,7 +133,7 @@ def _own_test(
 def _changes(
     recipe: Recipe, models: list[str], search: str | None, only: list[str], tested: dict[str, Any] | None
 ) -> dict[str, Any]:
-    """What options lay over a recipe."""
+    """The values that options lay over a recipe."""
     from syntagma.errors import ConfigError
 
     changes: dict[str, Any] = {"systems": {}, "tests": {}, "rows": {}}
@@ -166,7 +166,7 @@ def _changes(
 
 
 def _without(recipe: Recipe, system: str) -> dict[str, Any]:
-    """What takes a system's rows away, and the comparisons with them."""
+    """The changes that take a system's rows away, and the comparisons with them."""
     gone = [name for name, row in recipe.rows.items() if row.system == system]
     return dict.fromkeys(gone) | {name: {"against": None} for name, row in recipe.rows.items() if row.against in gone}
 

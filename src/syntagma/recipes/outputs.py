@@ -1,4 +1,4 @@
-"""What a row's system wrote for a test set, kept so that a table can be made again: JSON lines as of `generate --json`.
+"""The outputs of a row for a test set, kept so that a table can be made again: JSON lines as of `generate --json`.
 
 A file appears when it is complete, with a note beside it of what it was made from; what an interrupted run had of it is
 gone on with.

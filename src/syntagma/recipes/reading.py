@@ -67,7 +67,7 @@ def _find(name: str) -> Path:
 
 
 def _values(path: Path, extended_by: tuple[Path, ...]) -> dict[str, Any]:
-    """What a file says, laid over what the recipe says that it extends."""
+    """Lay the values of a file over those of the recipe that it extends."""
     if path in extended_by:
         raise ConfigError("the recipe extends itself", Place(str(path)), "change its 'extends'")
     values = read_mapping(path)

@@ -17,9 +17,9 @@ from syntagma.settings import Settings
 from syntagma.train.config import TrainConfig
 
 REFERENCES = "references"
-"""What a row follows to be steered by the first reference; `references:2` is the third."""
+"""Names the first reference as what steers a row; `references:2` is the third."""
 EDITS = "edits"
-"""What a row follows to grow on from contexts that were edited: `edits:pin`, ... (`syntagma.recipes.edits`)."""
+"""Begins the name of edited contexts that a row grows on from: `edits:pin`, ... (`syntagma.recipes.edits`)."""
 PLAIN_ARCHITECTURES = ("seq2seq", "linearised")
 """Architectures that write their target in one go."""
 
@@ -51,7 +51,7 @@ class Texts(Settings):
     tokenize: str = "none"
     """BLEU's tokenisation."""
     printed: dict[str, dict[str, float]] = field(default_factory=dict)
-    """What the paper prints: a row of figures for each of its systems."""
+    """The paper's printed figures: a row of figures for each of its systems."""
 
     def files(self) -> list[str]:
         """All files that are asked for."""
@@ -78,7 +78,7 @@ class Distil(Settings):
 
 @dataclass(frozen=True)
 class FigureSettings(Settings):
-    """What is drawn beside the table: figures over a setting of the rows, or, without one, over the rows."""
+    """The drawing beside the table: figures over a setting of the rows, or, without one, over the rows."""
 
     figures: tuple[str, ...]
     x: str | None = None
@@ -98,7 +98,7 @@ class OutputRow(Settings):
     options: dict[str, Option] = field(default_factory=dict)
     """Other settings of the search, such as alpha."""
     follow: str | None = None
-    """What steers each line: exemplars, templates, references (the first one's shape), references:1, edits:KIND."""
+    """The steering of each line: exemplars, templates, references (the first one's shape), references:1, edits:KIND."""
     of: str | None = None
     """The row whose contexts are edited."""
     control: Literal["soft", "hard"] = "soft"

@@ -246,7 +246,7 @@ class RecipeRun:
         return ["" if one is None else SteeredText(source, start=one.start) for source, one in edits]
 
     def work(self, row: OutputRow) -> SearchWork:
-        """What a process does for a row."""
+        """The work of a process for a row."""
         options = row.search_options()
         given = options.to_dict() if isinstance(options, SearchOptions) else options
         model = str(self.model(row.system))
@@ -308,4 +308,4 @@ class RecipeRun:
 
 
 _MAY_CHANGE = ("title", "hours", "note", "tests", "rows", "metrics", "facts", "figure", "parser")
-"""What decides nothing that is kept: outputs know themselves what they were made from."""
+"""Settings that decide nothing that is kept: outputs know themselves what they were made from."""

@@ -91,7 +91,7 @@ class Scorer:
         return self.shapes.templates([references[0] for references in self.texts.references], None, labels)
 
     def _edits(self, row: OutputRow) -> list[str]:
-        """What was asked of each source; nothing where no edit suited it."""
+        """The edit asked of each source; nothing where no edit suited it."""
         assert row.edit is not None
         assert row.of is not None
         trees = self.shapes.trees([references[0] for references in self.texts.references])

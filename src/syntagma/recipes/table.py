@@ -16,7 +16,7 @@ from syntagma.metrics.report import title
 FIELDS = frozenset({"hyp", "refs", "src", "induced", "template", "nbest", "edit"})
 """The fields that segments of a table come with; a parser fills the others."""
 PAPER = "paper: "
-"""What the names of rows that the paper prints begin with."""
+"""Begins the names of rows that the paper prints."""
 COPIED, REFERENCE = "source copied", "reference"
 _ONE_LINE_FIGURES = {
     "induced": ("tree_precision", "tree_recall", "tree_f1", "template_match"),

@@ -153,7 +153,7 @@ def _now() -> str:
 
 
 class ControlTask:
-    """What an annotator does next.  Its calls wait for the disk: not for the event loop."""
+    """The next thing for an annotator to do.  Its calls wait for the disk: not for the event loop."""
 
     def __init__(self, items: Sequence[ControlItem], store: ControlStore, model: str | None = None) -> None:
         self.items = {item.id: item for item in items}

@@ -132,14 +132,14 @@ class FreeState(NamedTuple):
 
     @property
     def kinds(self) -> int:
-        """What may come next here."""
+        """The kinds of tokens that may come next."""
         if self.must_close:
             return END
         return WORDS | LABELS | PART | END if self.written else WORDS | LABELS
 
     @property
     def closing(self) -> int:
-        """What ends the sequence."""
+        """The token that ends the sequence."""
         return END
 
     @property
