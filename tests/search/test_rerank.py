@@ -62,6 +62,14 @@ def test_a_user_who_forbids_copies_gets_none() -> None:
         assert output.text != text
 
 
+@pytest.mark.usefixtures("nothing_is_faithful")
+def test_what_a_user_steers_is_never_left_out() -> None:
+    generator = reranked(copy_margin=1.0)
+    assert generator(TEXTS[0], start="<NP> <VP> ?")[0].text != TEXTS[0]
+    assert "apple" in generator(TEXTS[1], must=["apple"])[0].text
+    assert generator.grow(TEXTS[0]).finish()[0].text != TEXTS[0]
+
+
 @pytest.mark.parametrize("text", TEXTS)
 def test_novelty_prefers_what_differs_from_the_source(text: str) -> None:
     source = tuple(SUBWORDS.encode(text))

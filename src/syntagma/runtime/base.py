@@ -158,15 +158,25 @@ class RuntimeBase:
         return rows
 
 
+TEXTS_ABREAST = 32
+"""Texts scored at once: each token of theirs takes a row of scores as long as the vocabulary."""
+
+
 def score_texts(runtime: Runtime, pairs: Sequence[tuple[Ids, Ids]]) -> list[float]:
     """The log-probability of each target, its end included, written in one go from its source."""
     config = runtime.config
     unique = list(dict.fromkeys(tuple(source) for source, _ in pairs))
     handles = dict(zip(unique, runtime.encode(unique), strict=True))
-    contexts = [AnnotatedContext.plain([config.end], config)] * len(pairs) if config.guided else None
-    state = runtime.open([handles[tuple(source)] for source, _ in pairs], contexts)
-    rows = [[config.start, *target, config.end] for _, target in pairs]
-    longest = max(map(len, rows), default=0)
-    tokens = np.array([row + [config.pad] * (longest - len(row)) for row in rows], np.int64).reshape(len(rows), longest)
-    fed = runtime.step(state, np.arange(len(rows)), tokens, None, 0).fed
-    return [float(scores[: len(row) - 1].sum(dtype=np.float64)) for scores, row in zip(fed, rows, strict=True)]
+    scores = [0.0] * len(pairs)
+    by_length = sorted(range(len(pairs)), key=lambda number: len(pairs[number][1]))
+    for start in range(0, len(pairs), TEXTS_ABREAST):
+        numbers = by_length[start : start + TEXTS_ABREAST]
+        contexts = [AnnotatedContext.plain([config.end], config)] * len(numbers) if config.guided else None
+        state = runtime.open([handles[tuple(pairs[number][0])] for number in numbers], contexts)
+        rows = [[config.start, *pairs[number][1], config.end] for number in numbers]
+        longest = max(map(len, rows))
+        tokens = np.array([row + [config.pad] * (longest - len(row)) for row in rows], np.int64)
+        fed = runtime.step(state, np.arange(len(rows)), tokens, None, 0).fed
+        for number, row, tokens_scores in zip(numbers, rows, fed, strict=True):
+            scores[number] = float(tokens_scores[: len(row) - 1].sum(dtype=np.float64))
+    return scores

@@ -183,7 +183,7 @@ def explainable(
     """A request that remembers what it sees, and the beam that it begins with."""
     if not generator.config.guided:
         raise ConfigError("a baseline has no structure to explain", remedy="use a guided model")
-    request = generator.request(0, text, steering, options)
+    request = generator.request(0, text, steering, options, abstain=True)
     request.remember = True
     return request, list(request.beam)
 

@@ -207,7 +207,7 @@ class Generator:
             return Document([], [], options.beam)
         cut = segments(text.strip()) if options.split else [text]
         if len(cut) == 1:
-            return Document([self.request(number, text, steering, options, nbest)], [""], options.beam)
+            return Document([self.request(number, text, steering, options, nbest, True)], [""], options.beam)
         if steering.template is not None and steering.control == "hard":
             what = f"the text has {len(cut)} sentences, and a hard template guarantees the shape of one"
             raise TemplateError(what, remedy="give the sentences one by one, or use control=soft or split=false")
@@ -221,7 +221,7 @@ class Generator:
             shape = steering if place == 0 else Steering()
             few = len(piece.split()) < FEW_WORDS
             asked = options.changed({"forbid_copy": False}) if few and options.copy_fallback else options
-            requests.append(self.request(number, piece.strip(), replace(shape, lexical=lexical), asked, nbest))
+            requests.append(self.request(number, piece.strip(), replace(shape, lexical=lexical), asked, nbest, True))
         document = Document(requests, gaps, options.beam, options.sample)
         document.floating = requests if floating else []
         for request in document.floating:
@@ -229,10 +229,21 @@ class Generator:
         return document
 
     def request(
-        self, number: int, text: str, steering: Steering, options: SearchOptions, nbest: int = 1
+        self,
+        number: int,
+        text: str,
+        steering: Steering,
+        options: SearchOptions,
+        nbest: int = 1,
+        abstain: bool = False,
     ) -> SearchRequest:
-        """The search for one text, not begun."""
+        """The search for one text, not begun; `abstain` is whether `copy_margin` may leave out all it finds.
+
+        What a user steers is never left out.
+        """
         config = self.config
+        if not abstain or not steering.free:
+            options = options.changed({"copy_margin": 0.0})
         source = tuple(self.vocabulary.encode(text))
         if len(source) + 1 > config.max_positions:
             raise SyntagmaError(

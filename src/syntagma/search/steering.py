@@ -32,6 +32,11 @@ class Steering:
     start: Tokens = (TOP,)
     lexical: LexicalConstraint = field(default_factory=LexicalConstraint)
 
+    @property
+    def free(self) -> bool:
+        """Whether nothing is asked for."""
+        return self.template is None and self.start == (TOP,) and not self.lexical.any
+
 
 class Steerer:
     """Reads what users ask of one model."""
