@@ -58,7 +58,7 @@ def study(name: str, model: Path, folder: Path, **changes: Any) -> RecipeRun:
 
 @pytest.mark.parametrize("name", [name for name in STUDIES if name != "partial-control"])
 def test_every_study_gives_its_rows_and_its_figure(name: str, model: Path, tmp_path: Path) -> None:
-    """But for partial control: an untrained model makes no contexts that can be edited (test_edits.py)."""
+    """But for partial control: an untrained model makes no contexts that can be edited."""
     run = study(name, model, tmp_path)
     (table,) = run.run()
     assert table.segments == 3
