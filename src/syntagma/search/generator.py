@@ -19,6 +19,7 @@ from syntagma.errors import ConfigError, SyntagmaError
 from syntagma.levels import TOP, Tokens
 from syntagma.network.config import ModelConfig
 from syntagma.network.contexts import AnnotatedContext
+from syntagma.network.purpose import Purpose
 from syntagma.runtime.base import Runtime
 from syntagma.search.constraints.base import Constraint
 from syntagma.search.constraints.characters import CharacterConstraint, ReadableConstraint
@@ -44,6 +45,7 @@ from syntagma.search.steered import Control, Text
 from syntagma.search.steering import Steerer, Steering
 from syntagma.stopwatch import Stopwatch
 from syntagma.template import Template, TemplateError
+from syntagma.text.language import is_foreign_script
 from syntagma.text.lexicon import Lexicon
 from syntagma.text.subwords import Subwords
 from syntagma.text.vocabulary import Vocabulary
@@ -74,12 +76,15 @@ class Generator:
         vocabulary: Vocabulary,
         defaults: SearchOptions | None = None,
         words: Lexicon | None = None,
+        language: str | None = None,
     ) -> None:
         self.runtime = runtime
         self.vocabulary = vocabulary
         self.defaults = defaults or SearchOptions()
         self.grammar = InfillGrammar(runtime.config, vocabulary)
         self.words = words
+        self.language = language
+        """The language of sources, where it is known."""
 
     @property
     def config(self) -> ModelConfig:
@@ -98,7 +103,8 @@ class Generator:
 
         loaded = load_model(name, device, precision, threads)
         defaults = SearchOptions.from_dict(loaded.about.get("search", {}))
-        return Generator(loaded.runtime, loaded.vocabulary, defaults, loaded.words)
+        language = Purpose.of(loaded.about, Path(name).name).source_language
+        return Generator(loaded.runtime, loaded.vocabulary, defaults, loaded.words, language)
 
     def __call__(
         self,
@@ -178,7 +184,10 @@ class Generator:
                     if isinstance(asked, SyntagmaError):
                         raise asked
                     document = self.document(number, text, asked, options, nbest)
-                    if document.requests:
+                    if self.language is not None and is_foreign_script(text, self.language):
+                        note = f"the model reads {self.language}, and this text is in another script"
+                        ready[number] = [said_back(text.strip(), note)]
+                    elif document.requests:
                         begun[number] = document, asked
                         yield from document.requests
                     else:

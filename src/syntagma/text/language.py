@@ -89,3 +89,13 @@ def script_of(character: str) -> str:
     if not character.isalpha():
         return ""
     return unicodedata.name(character, "").partition(" ")[0]
+
+
+def is_foreign_script(text: str, language: str) -> bool:
+    """Whether most letters of a text are of a script that a language in Latin script does not use.
+
+    >>> [is_foreign_script(text, "en") for text in ("我没有读过这本书。", "Beijing is 北京.", "42")]
+    [True, False, False]
+    """
+    scripts = [script for script in map(script_of, text[:LETTERS]) if script]
+    return language in _STOP_WORDS and 2 * sum(script != "LATIN" for script in scripts) > len(scripts)

@@ -1,0 +1,20 @@
+from __future__ import annotations
+
+import pytest
+
+from search_models import TEXTS, random_generator
+from syntagma.text import Subwords, split
+
+SUBWORDS = Subwords.train([split(text).words for text in TEXTS * 3], size=300)
+
+
+@pytest.mark.parametrize("text", ["我没有读过这本书。", "Это моя книга.", "هذا كتابي"])
+def test_a_text_in_another_script_is_said_back_with_a_note(text: str) -> None:
+    generator = random_generator(SUBWORDS)
+    generator.language = "en"
+    (output,) = generator(text, nbest=3)
+    assert output.text == text
+    assert "another script" in output.note
+    assert "another script" not in generator(TEXTS[0])[0].note
+    generator.language = "zh"
+    assert generator(text)[0].note == ""
