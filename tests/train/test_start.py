@@ -102,3 +102,16 @@ def test_other_widths_than_the_folders_are_refused(corpus: Corpus, ctranslate2: 
     settings = {"data": str(corpus.folder), "preset": "tiny", "init": str(ctranslate2), "width": 64}
     with pytest.raises(ConfigError, match="leave out width"):
         starting_network(settled(TrainConfig.from_dict(settings)), corpus)
+
+
+def test_a_bundled_model_starts_a_run_with_another_vocabulary(corpus: Corpus) -> None:
+    config = settled(TrainConfig.from_dict({"data": str(corpus.folder), "init": "paraphrase-en"}))
+    grown, start = starting_network(config, corpus), from_pretrained("paraphrase-en")
+    theirs = {start.subwords.piece(index): index for index in range(start.subwords.first_text_id, start.subwords.size)}
+    first = corpus.subwords.first_text_id
+    pairs = [(index, theirs.get(corpus.subwords.piece(index))) for index in range(first, corpus.subwords.size)]
+    shared = [(mine, origin) for mine, origin in pairs if origin is not None]
+    assert len(shared) > 100
+    for name in ("embedding.weight", "output_bias"):
+        mine, origin = grown.state_dict()[name], start.network.state_dict()[name]
+        assert torch.equal(mine[[row for row, _ in shared]], origin[[row for _, row in shared]])

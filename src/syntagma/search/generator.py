@@ -183,11 +183,12 @@ class Generator:
                 try:
                     if isinstance(asked, SyntagmaError):
                         raise asked
-                    document = self.document(number, text, asked, options, nbest)
                     if self.language is not None and is_foreign_script(text, self.language):
                         note = f"the model reads {self.language}, and this text is in another script"
                         ready[number] = [said_back(text.strip(), note)]
-                    elif document.requests:
+                        continue
+                    document = self.document(number, text, asked, options, nbest)
+                    if document.requests:
                         begun[number] = document, asked
                         yield from document.requests
                     else:

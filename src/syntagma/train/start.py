@@ -32,6 +32,8 @@ from syntagma.train.data import check_vocabulary
 if TYPE_CHECKING:
     from syntagma.network.storage import Pretrained
 
+_BY_PIECE = ("embedding.weight", "output_bias")
+"""Weights that have a row for each piece of the vocabulary."""
 _LAYERS = ("source_layers", "context_layers", "decoder_layers")
 
 
@@ -61,14 +63,14 @@ def starting_network(config: TrainConfig, corpus: Corpus) -> Network:
     weights, mine = dict(start.network.state_dict()), network.state_dict()
     both = weights.keys() & mine.keys()
     fresh = silenced(network, weights)
-    unlike = [name for name in both - {"embedding.weight"} if weights[name].shape != mine[name].shape]
+    unlike = [name for name in both - set(_BY_PIECE) if weights[name].shape != mine[name].shape]
     if network.config.architecture == start.config.architecture:
         unlike += [name for name in weights.keys() ^ mine.keys() if not name.startswith(fresh)]
     if unlike:
         what = f"the settings make another network than the model {config.init} is"
         raise ConfigError(what, remedy="leave out the settings that change its shape")
     if start.subwords.fingerprint != corpus.fingerprint:
-        weights["embedding.weight"] = _same_pieces(start, corpus, network)
+        weights |= _same_pieces(start, corpus, network)
     network.load_state_dict({name: weights[name] for name in both}, strict=False)
     return network
 
@@ -121,8 +123,8 @@ def silenced(network: nn.Module, known: Mapping[str, Tensor]) -> tuple[str, ...]
     return tuple(fresh)
 
 
-def _same_pieces(start: Pretrained[Network], corpus: Corpus, network: Network) -> Tensor:
-    """The network's embeddings, where its vocabulary has the pieces of the model it starts from with those."""
+def _same_pieces(start: Pretrained[Network], corpus: Corpus, network: Network) -> dict[str, Tensor]:
+    """The network's weights for each piece, taken from the model it starts from where both have the piece."""
     if not isinstance(start.subwords, Subwords):
         what = "it was made with another tokenizer than the model, whose pieces cannot be compared"
         raise ConfigError(what, Place(str(corpus.folder)), "start from a model that was trained by Syntagma")
@@ -132,8 +134,12 @@ def _same_pieces(start: Pretrained[Network], corpus: Corpus, network: Network) -
     )
     both = sorted(old.keys() & new.keys())
     controls = list(range(corpus.subwords.first_text_id))
-    embeddings = network.embedding.weight.detach().clone()
-    embeddings[controls + [new[piece] for piece in both]] = start.network.embedding.weight.detach()[
-        controls + [old[piece] for piece in both]
-    ]
-    return embeddings
+    theirs, mine = start.network.state_dict(), network.state_dict()
+    weights = {}
+    for name in _BY_PIECE:
+        if name in theirs and name in mine:
+            rows = [(new[piece], old[piece]) for piece in both]
+            rows = [(to, origin) for to, origin in rows if to < len(mine[name]) and origin < len(theirs[name])]
+            weights[name] = mine[name].clone()
+            weights[name][controls + [to for to, _ in rows]] = theirs[name][controls + [origin for _, origin in rows]]
+    return weights
