@@ -4,7 +4,7 @@ from search_models import TEXTS, random_generator
 from syntagma.network.contexts import AnnotatedContext
 from syntagma.search import SearchOptions
 from syntagma.search.hypothesis import Hypothesis
-from syntagma.search.selection import best_of_each, by_structure, structure
+from syntagma.search.selection import by_structure, structure, unlike_each_other
 from syntagma.text import Subwords, split
 
 SUBWORDS = Subwords.train([split(text).words for text in TEXTS * 3], size=300)
@@ -35,9 +35,20 @@ def test_each_structure_has_its_share_of_the_beam() -> None:
         assert [each.ids[0] for each in kept] == expected
 
 
-def test_the_best_of_each_structure_comes_first() -> None:
-    ranked = [hypothesis([60], -1, NOUN), hypothesis([61], -2, NOUN), hypothesis([70], -3, VERB)]
-    assert [each.ids[0] for each in best_of_each(ranked, LABELS)] == [60, 70, 61]
+def test_after_the_best_text_come_those_least_like_the_others() -> None:
+    best, near = hypothesis([60, 61, 62], -1, NOUN), hypothesis([60, 61, 63], -1.1, NOUN)
+    other_words, other_shape = hypothesis([70, 71, 72], -1.4, NOUN), hypothesis([60, 61, 64], -1.2, VERB)
+    ranked = [best, near, other_shape, other_words]
+    ranks = {each: each.score for each in ranked}
+    assert unlike_each_other(ranked, ranks, LABELS) == [best, other_words, other_shape, near]
+    assert unlike_each_other(ranked, ranks | {other_words: -3.0}, LABELS)[-1] is other_words
+    assert unlike_each_other([], {}, LABELS) == []
+
+
+def test_a_single_text_is_not_searched_for_among_structures() -> None:
+    options = SearchOptions(num_structures=3)
+    assert [options.for_texts(nbest, {}).num_structures for nbest in (1, 2)] == [0, 3]
+    assert options.for_texts(1, {"num_structures": 2}).num_structures == 2
 
 
 def test_a_search_for_structures_finds_more_of_them() -> None:

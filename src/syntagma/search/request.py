@@ -31,7 +31,7 @@ from syntagma.search.constraints.template import Matcher
 from syntagma.search.hypothesis import Hypothesis, IdTuple, Infill
 from syntagma.search.options import SearchOptions
 from syntagma.search.required import RequiredWords
-from syntagma.search.selection import best_of_each
+from syntagma.search.selection import unlike_each_other
 from syntagma.search.task import InfillTask
 
 SAID_BACK = "this is the source again: nothing else that was found is as good"
@@ -294,7 +294,8 @@ class SearchRequest:
                 free = self.required.free_beam
                 self.required.free_beam = sorted(free, key=lambda hypothesis: -ranks[hypothesis])
         if self.options.num_structures:
-            self.beam = best_of_each(self.beam, self._labels)
+            ranks = ranks or {hypothesis: hypothesis.score for hypothesis in self.beam}
+            self.beam = unlike_each_other(self.beam, ranks, self._labels)
 
     def leave_out(self, faithful: list[Hypothesis]) -> None:
         """Keep only those finished texts; where there are none say the source back, unless copies are forbidden."""

@@ -8,13 +8,13 @@ go from the text.  A new reranker is one more class in `RERANKERS`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 
 from syntagma.errors import ConfigError
 from syntagma.runtime.base import Capabilities, Runtime, score_texts
 from syntagma.search.hypothesis import Hypothesis, IdTuple
 from syntagma.search.options import SearchOptions
 from syntagma.search.request import SearchRequest
+from syntagma.search.selection import new_pairs
 
 Pair = tuple[IdTuple, IdTuple]
 """What is read, and what is written from it."""
@@ -116,17 +116,6 @@ def _order(request: SearchRequest, scores: Mapping[Pair, float], scored: bool) -
     request.order({hypothesis: value(hypothesis) for hypothesis in _ranked(request)})
     if scored and request.options.copy_margin:
         _leave_out_unfaithful(request, scores)
-
-
-def new_pairs(text: IdTuple, source: IdTuple) -> float:
-    """The share of a text's pairs of neighbours that its source does not have.
-
-    >>> new_pairs((1, 2, 3), (1, 2, 4)), new_pairs((7,), (1, 2))
-    (0.5, 0.0)
-    """
-    pairs = list(pairwise(text))
-    known = set(pairwise(source))
-    return sum(pair not in known for pair in pairs) / len(pairs) if pairs else 0.0
 
 
 def _leave_out_unfaithful(request: SearchRequest, scores: Mapping[Pair, float]) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 from syntagma.search.hypothesis import Hypothesis, IdTuple
 from syntagma.search.options import SearchOptions
 
 _STRUCTURE_DEPTH = 4
 """The last depth whose labels tell structures apart: `<T>`, `<S>`, `<NP> <VP> .`, and what the verb takes."""
+_NEW_STRUCTURE = 0.2
+"""What another structure is worth beside new pairs of neighbours, in the order of several texts."""
 
 
 def diverse(ranked: Sequence[Hypothesis], options: SearchOptions) -> list[Hypothesis]:
@@ -49,13 +52,38 @@ def by_structure(ranked: Sequence[Hypothesis], options: SearchOptions, labels: f
     return [hypothesis for hypothesis in ranked if hypothesis in chosen]
 
 
-def best_of_each(ranked: Sequence[Hypothesis], labels: frozenset[int]) -> list[Hypothesis]:
-    """Finished hypotheses in a new order: the best of each structure, then the others."""
-    first: dict[tuple[IdTuple, ...], Hypothesis] = {}
-    for hypothesis in ranked:
-        first.setdefault(structure(hypothesis, labels), hypothesis)
-    leading = set(first.values())
-    return [*first.values(), *(hypothesis for hypothesis in ranked if hypothesis not in leading)]
+def unlike_each_other(
+    ranked: Sequence[Hypothesis], ranks: Mapping[Hypothesis, float], labels: frozenset[int]
+) -> list[Hypothesis]:
+    """Finished hypotheses in a new order: the best, then always the one whose rank and difference from those before it
+    are highest together.
+    """
+    waiting, chosen = list(ranked[1:]), list(ranked[:1])
+    difference = {hypothesis: _difference(hypothesis, chosen[0], labels) for hypothesis in waiting}
+    while waiting:
+        following = max(waiting, key=lambda hypothesis: ranks[hypothesis] + difference[hypothesis])
+        waiting.remove(following)
+        chosen.append(following)
+        for hypothesis in waiting:
+            difference[hypothesis] = min(difference[hypothesis], _difference(hypothesis, following, labels))
+    return chosen
+
+
+def _difference(hypothesis: Hypothesis, other: Hypothesis, labels: frozenset[int]) -> float:
+    """What a text gains for being unlike another: for new pairs of neighbours, and for another structure."""
+    restructured = structure(hypothesis, labels) != structure(other, labels)
+    return new_pairs(hypothesis.ids, other.ids) + (_NEW_STRUCTURE if restructured else 0.0)
+
+
+def new_pairs(text: IdTuple, other: IdTuple) -> float:
+    """The share of a text's pairs of neighbours that another does not have.
+
+    >>> new_pairs((1, 2, 3), (1, 2, 4)), new_pairs((7,), (1, 2))
+    (0.5, 0.0)
+    """
+    pairs = list(pairwise(text))
+    known = set(pairwise(other))
+    return sum(pair not in known for pair in pairs) / len(pairs) if pairs else 0.0
 
 
 def places_by_degree(degrees: int, beam: int) -> list[int]:
