@@ -25,7 +25,9 @@ from syntagma.text import Subwords, split
 Output = Callable[..., str]
 SENTENCES = "".join(f"He made {number} mistakes.\n" for number in range(30)).encode()
 TREES = "".join(f"(S (NP (PRP I)) (VP (VBD saw) (NP (CD {number}))))\n" for number in range(300)).encode()
+CLAUSES = "".join(f"He slept because it rained {number} times.\n" for number in range(30)).encode()
 INPUTS = {
+    "alternate": CLAUSES,
     "generate": SENTENCES,
     "paraphrase": SENTENCES,
     "translate": SENTENCES,

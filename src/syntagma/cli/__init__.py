@@ -13,6 +13,7 @@ from collections.abc import Callable
 import typer
 
 from syntagma.cli import (
+    alternate,
     backtranslate,
     bench,
     compare,
@@ -47,6 +48,7 @@ for family in (
     parser,
     levels,
     backtranslate,
+    alternate,
     prepare,
     train,
     distill,

@@ -70,7 +70,7 @@ def unlike_each_other(
 
 
 def _difference(hypothesis: Hypothesis, other: Hypothesis, labels: frozenset[int]) -> float:
-    """What a text gains for being unlike another: for new pairs of neighbours, and for another structure."""
+    """The gain of a text for being unlike another: for new pairs of neighbours, and for another structure."""
     restructured = structure(hypothesis, labels) != structure(other, labels)
     return new_pairs(hypothesis.ids, other.ids) + (_NEW_STRUCTURE if restructured else 0.0)
 
