@@ -177,6 +177,12 @@ def test_a_device_is_written_to_as_it_is(tmp_path: Path) -> None:
         write(Path("/dev/full"))
 
 
+def test_folders_are_made(tmp_path: Path) -> None:
+    for _ in range(2):
+        write(tmp_path / "a" / "b" / "out")
+    assert (tmp_path / "a" / "b" / "out").exists()
+
+
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match=r"out: it cannot be written .file exists"):
