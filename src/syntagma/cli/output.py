@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from syntagma.errors import ConfigError, InputError, Place, SyntagmaError
-from syntagma.files import atomic_write, reason
+from syntagma.files import reason
 from syntagma.search.steered import SteeredText
 from syntagma.search.steered import Text as Source
 
@@ -126,8 +126,9 @@ class PartFile(Target):
             "checksum": _file_checksum(self.part),
             "failed": self.failed,
         }
-        with atomic_write(_finished_note(self.out)) as stream:
-            stream.write(json.dumps(whole, ensure_ascii=False) + "\n")
+        begun = self.out.with_name(self.out.name + ".run.part")  # one name, so that nothing is left of a killed run
+        begun.write_text(json.dumps(whole, ensure_ascii=False) + "\n", encoding="utf-8")
+        os.replace(begun, _finished_note(self.out))
         os.replace(self.part, self.out)
         self.note.unlink()
 
@@ -156,7 +157,10 @@ def target(out: Path | None, run: Mapping[str, Any], resume: bool, overwrite: bo
         finally:
             part.close()
     except OSError as error:
-        if error.filename not in (None, *map(str, (out, out.parent, _part(out), _note(out), _finished_note(out)))):
+        if error.filename not in (
+            None,
+            *map(str, (out, out.parent, _part(out), _note(out), f"{_finished_note(out)}.part")),
+        ):
             raise  # about something else than this file
         what = f"it cannot be written ({reason(error)})"
         raise InputError(what, Place(str(out)), "check the folder and the space left") from None
