@@ -80,6 +80,21 @@ def test_generate_errors(syntagma: Run, model: Path) -> None:
     assert "batch size" in syntagma("generate", "--model", model, "--batch-size", "0", "x", check=1).stderr
 
 
+def test_resume_is_not_content_with_another_runs_file(syntagma: Run, model: Path, tmp_path: Path) -> None:
+    (tmp_path / "in.txt").write_text("I ate.\nHe saw.\n")
+    common = ("generate", "--model", model, "-i", "in.txt", "--out", "made", "--resume")
+    syntagma(*common)
+    made = (tmp_path / "made").read_bytes()
+    assert syntagma(*common).stderr == "syntagma: made is finished already; --overwrite makes it anew\n"
+    told = syntagma(*common, "--nbest", "3", check=1).stderr
+    assert told.startswith("syntagma: made: the finished run here is another (")
+    assert "nbest was 1, now 3" in told
+    (tmp_path / "in.txt").write_text("I ate.\nHe saw.\nShe left.\n")
+    told = syntagma(*common, check=1).stderr
+    assert told.startswith("syntagma: made: it was made from another input, of 2 lines; ")
+    assert (tmp_path / "made").read_bytes() == made
+
+
 def test_export_halves_the_weights_and_keeps_how_to_search(syntagma: Run, model: Path, tmp_path: Path) -> None:
     (tmp_path / "card.md").write_text("# To share\n")
     chosen = ("--search", "beam=2", "--search", "forbid_copy=true", "--card", "card.md")

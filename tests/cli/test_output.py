@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from syntagma.cli.output import WRITTEN, PartFile, check_target, target
+from syntagma.cli.output import WRITTEN, PartFile, check_finished, check_target, target
 from syntagma.errors import ConfigError, InputError, SyntagmaError
 
 RUN = {"model": "abc", "search": {"beam": 5}}
@@ -45,7 +47,7 @@ def test_a_stopped_run_goes_on_to_the_same_bytes(stop: int, torn: bytes, tmp_pat
         stream.write(torn)
     assert write(killed, resume=True) == 1
     assert killed.read_bytes() == whole.read_bytes()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["killed", "whole"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["killed", "killed.run", "whole", "whole.run"]
 
 
 def test_records_that_the_disk_lost_are_written_again(tmp_path: Path) -> None:
@@ -63,7 +65,7 @@ def test_another_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         write(out, 3)
     before = (tmp_path / "out.part").read_bytes()
-    with pytest.raises(ConfigError, match=r"search was \{'beam': 5\}, now \{'beam': 1\}\); give the same options"):
+    with pytest.raises(ConfigError, match=r"part: the unfinished run here is another \(beam was 5, now 1\); give"):
         write(out, resume=True, run={"model": "abc", "search": {"beam": 1}})
     with pytest.raises(ConfigError, match="line 1 of the input is not the one"):
         write(out, resume=True, sources=["uno", *SOURCES[1:]])
@@ -92,6 +94,55 @@ def test_nothing_that_is_there_is_lost(tmp_path: Path) -> None:
     for resume, overwrite, path in ((True, True, out), (True, False, None)):
         with pytest.raises(ConfigError, match="--resume goes on with the file that --out names"):
             check_target(path, resume, overwrite)
+
+
+def test_a_finished_file_of_another_run_is_refused(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    write(out)
+    assert check_finished(out, RUN, SOURCES) == 1
+    before = out.read_bytes()
+    with pytest.raises(
+        ConfigError, match=r"out: the finished run here is another \(beam was 5, now 1\); give the same"
+    ):
+        check_finished(out, {"model": "abc", "search": {"beam": 1}}, SOURCES)
+    for sources in (SOURCES[:-1], [*SOURCES, "six"], ["uno", *SOURCES[1:]], SOURCES[::-1]):
+        with pytest.raises(ConfigError, match="it was made from another input, of 5 lines; give another --out"):
+            check_finished(out, RUN, sources)
+    assert out.read_bytes() == before
+    out.write_bytes(before + b"\n")
+    with pytest.raises(ConfigError, match="nothing says that a run of `generate` made it as it is; give another --out"):
+        check_finished(out, RUN, SOURCES)
+    out.write_bytes(before)
+    (tmp_path / "out.run").unlink()
+    with pytest.raises(ConfigError, match="nothing says that a run of `generate` made it"):
+        check_finished(out, RUN, SOURCES)
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "killed_by"),
+    [(os, "fsync", None), (os, "replace", "out.run"), (os, "replace", "out"), (Path, "unlink", "out.part.run")],
+)
+def test_killed_while_a_file_gets_its_name(
+    owner: Any, name: str, killed_by: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    write(out, run={"model": "another"}, sources=["uno"])  # replaced, as by --overwrite
+    done = getattr(owner, name)
+
+    def killed(*arguments: Any, **options: Any) -> Any:
+        if killed_by is None or Path(arguments[-1]).name == killed_by:
+            raise KeyboardInterrupt
+        return done(*arguments, **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(owner, name, killed)
+        with pytest.raises(KeyboardInterrupt):
+            write(out)
+    finished = check_target(out, resume=True, overwrite=False)
+    assert finished == (name == "unlink")
+    assert (check_finished(out, RUN, SOURCES) if finished else write(out, resume=True)) == 1
+    assert out.read_text().startswith("<one>\n")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "out.run"]
 
 
 def test_a_run_that_begins_anew_takes_nothing_over(tmp_path: Path) -> None:
@@ -124,6 +175,12 @@ def test_a_device_is_written_to_as_it_is(tmp_path: Path) -> None:
     assert not Path("/dev/null.part").exists()
     with pytest.raises(InputError, match=r"/dev/full: it cannot be written .no space left on device"):
         write(Path("/dev/full"))
+
+
+def test_folders_are_made(tmp_path: Path) -> None:
+    for _ in range(2):
+        write(tmp_path / "a" / "b" / "out")
+    assert (tmp_path / "a" / "b" / "out").exists()
 
 
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:

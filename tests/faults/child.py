@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import signal
 import sys
 import time
@@ -13,6 +12,7 @@ from typing import Any, NamedTuple
 
 import typer.main
 
+from faults.disk import limited
 from syntagma.cli import _guarded, app
 
 COMMAND = typer.main.get_command(app)
@@ -20,14 +20,16 @@ FOLDER_OPERATIONS = ("open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "
 
 
 class Fault(NamedTuple):
-    """What happens to a command; 0 is never."""
+    """What happens to a command; 0 is never.  Each kill is SIGKILL, which no program can answer."""
 
     operation: int = 0
-    """Killed just before this operation on a file or folder of its output."""
+    """It is killed just before this operation on a file or folder of its output."""
     seconds: float = 0.0
-    """Ended after so much computing, wherever it is then, by a signal that nothing handles: as sudden as SIGKILL."""
-    largest: int = 0
-    """No file may become larger than so many bytes: to a program, a full disk is a write that fails."""
+    """It is killed from outside after so much computing, wherever it is then."""
+    room: int = 0
+    """Its output is on a disk of so many bytes."""
+    injected: bool = False
+    """The disk is a pretended one: files that count what is written."""
 
 
 NO_FAULT = Fault()
@@ -47,8 +49,6 @@ def run(arguments: list[str], folder: Path, fault: Fault) -> None:
     stream = os.open("told", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     for descriptor in (1, 2):
         os.dup2(stream, descriptor)
-    if fault.largest:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (fault.largest, fault.largest))
     operations = 0
 
     def watch(event: str, values: tuple[Any, ...]) -> None:
@@ -58,12 +58,10 @@ def run(arguments: list[str], folder: Path, fault: Fault) -> None:
             if operations == fault.operation:
                 os.kill(os.getpid(), signal.SIGKILL)
 
-    sys.addaudithook(watch)
-    begun = time.process_time()
-    if fault.seconds:
-        signal.setitimer(signal.ITIMER_PROF, fault.seconds)
-    status = _guarded(lambda: COMMAND(arguments))
-    Path("cost").write_text(json.dumps(Cost(operations, time.process_time() - begun)))
+    with limited(folder / "out", fault.room, fault.injected):
+        sys.addaudithook(watch)
+        status = _guarded(lambda: COMMAND(arguments))
+    Path("cost").write_text(json.dumps(Cost(operations, time.process_time())))
     sys.exit(status)
 
 

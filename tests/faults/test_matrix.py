@@ -6,11 +6,15 @@ import hashlib
 import json
 import multiprocessing
 import random
+import re
 import shutil
 import signal
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from multiprocessing import forkserver
 from multiprocessing.context import ForkServerContext
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pytest
@@ -18,6 +22,7 @@ import yaml
 
 from corpus.backtranslation.conftest import MANY, make_translator
 from faults.child import NO_FAULT, Cost, Fault, run
+from faults.disk import KEPT, PAGE, pages
 from network.backbone.tiny import make_base
 from search_models import random_model
 from syntagma.corpus import Corpus
@@ -25,7 +30,7 @@ from syntagma.network.storage import save_pretrained
 from train.toy import make_corpus
 
 KILLS = 20
-"""Of each command: half before a random operation on its files, half at a random moment of its computing."""
+"""Of each command, by SIGKILL: half before a random operation on its files, half at a random moment of computing."""
 TRAINING = {
     "steps": 8, "batch_tokens": 200, "warmup": 2, "validate_every": 3, "save_every": 2, "log_every": 2, "keep_best": 2,
     "threads": 1, "width": 16,
@@ -97,6 +102,18 @@ def material(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def kill_after(process: BaseProcess, seconds: float) -> None:
+    """Kill a process as soon as it has computed for so long, unless it ends before."""
+    assert process.pid is not None
+    clock = (~process.pid << 3) | 2  # clock_getcpuclockid(3), which Python does not have
+    with suppress(OSError):  # the process has ended
+        while process.is_alive():
+            if time.clock_gettime(clock) >= seconds:
+                process.kill()
+                break
+            time.sleep(0.0005)
+
+
 class Runs:
     """One command, begun again and again in one folder."""
 
@@ -115,7 +132,13 @@ class Runs:
         arguments = COMMANDS[self.name].split()
         process = self.processes.Process(target=run, args=(arguments, self.folder, fault))
         process.start()
-        process.join(120)
+        if fault.seconds:
+            kill_after(process, fault.seconds)
+        process.join(600)
+        assert process.exitcode is not None, "it takes too long"
+        if (kept := self.folder / KEPT).exists():
+            shutil.rmtree(self.out)
+            kept.rename(self.out)
         return process.exitcode
 
     def told(self) -> str:
@@ -153,7 +176,19 @@ def moments(name: str, cost: Cost) -> list[Fault]:
     chance = random.Random(f"kills of {name}")
     half = KILLS // 2
     operations = [Fault(operation=chance.randint(1, cost.operations)) for _ in range(half)]
-    return operations + [Fault(seconds=chance.uniform(0.001, cost.seconds)) for _ in range(KILLS - half)]
+    return operations + [Fault(seconds=chance.uniform(0.01, cost.seconds)) for _ in range(KILLS - half)]
+
+
+def killed(runs: Runs, fault: Fault) -> Fault:
+    """Begin the command and kill it; where it was done before its moment came, once more and earlier."""
+    while True:
+        runs.begin_anew()
+        end = runs.end(fault)
+        if end == -signal.SIGKILL:
+            return fault
+        assert end == 0, (fault, runs.told())
+        assert fault.seconds > 0.001, fault
+        fault = Fault(seconds=0.7 * fault.seconds)
 
 
 @pytest.mark.slow
@@ -161,29 +196,41 @@ def moments(name: str, cost: Cost) -> list[Fault]:
 def test_killed_at_random_moments(whole: Runs, material: Path, tmp_path: Path, processes: ForkServerContext) -> None:
     runs = Runs(whole.name, material, tmp_path / "run", processes)
     expected = whole.result()
-    ends = []
-    for fault in moments(whole.name, whole.cost()):
-        runs.begin_anew()
-        ends.append(runs.end(fault))
+    for chosen in moments(whole.name, whole.cost()):
+        fault = killed(runs, chosen)
         assert runs.end() == 0, (fault, runs.told())
         assert runs.result() == expected, fault
         assert "Traceback" not in runs.told()
         assert not list(runs.out.rglob("*.part")), fault
-    half = KILLS // 2
-    assert ends[:half] == [-signal.SIGKILL] * half
-    assert ends.count(-signal.SIGPROF) > half // 2  # a run may be done before its moment comes
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("whole", COMMANDS, indirect=True)
 def test_out_of_room(whole: Runs, material: Path, tmp_path: Path, processes: ForkServerContext) -> None:
-    largest = max(path.stat().st_size for path in whole.out.rglob("*") if path.is_file())
+    """A disk is full three times, ever later; with room again, the command ends as if it had never been."""
+    needed = pages(whole.out)
     runs = Runs(whole.name, material, tmp_path / "run", processes)
     for share in (0.02, 0.4, 0.9):
-        assert runs.end(Fault(largest=max(200, int(share * largest)))) == 1, runs.told()
-        told = [line for line in runs.told().splitlines() if line.strip()]
-        assert "Traceback" not in runs.told()
-        assert told[-1].startswith("syntagma: ")
-        assert "too large" in " ".join(told).lower()
+        assert runs.end(Fault(room=PAGE * max(1, int(share * needed)))) == 1, runs.told()
+        check_told(runs)
     assert runs.end() == 0, runs.told()
     assert runs.result() == whole.result()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("whole", COMMANDS, indirect=True)
+def test_writing_fails(whole: Runs, material: Path, tmp_path: Path, processes: ForkServerContext) -> None:
+    """The same where the system lets nobody mount a small disk."""
+    runs = Runs(whole.name, material, tmp_path / "run", processes)
+    assert runs.end(Fault(room=300, injected=True)) == 1, runs.told()
+    check_told(runs)
+    assert runs.end() == 0, runs.told()
+    assert runs.result() == whole.result()
+
+
+def check_told(runs: Runs) -> None:
+    """See that the last line is the sentence on a full disk."""
+    told = [line for line in runs.told().splitlines() if line.strip()]
+    assert "Traceback" not in runs.told()
+    assert told[-1].startswith("syntagma: "), told
+    assert re.search("no space left on device|the disk is full", told[-1]), told

@@ -136,12 +136,10 @@ def generate(
 
     Example: syntagma generate --model DIR --search paper --search alpha=0.5 -i sources.txt --out outputs.txt
     """
-    from syntagma.cli.output import check_target, target
+    from syntagma.cli.output import check_finished, check_target, target
     from syntagma.files import scan_lines
 
-    if check_target(out, resume, overwrite):
-        print(f"syntagma: {out} is finished already; --overwrite makes it anew", file=sys.stderr)
-        return
+    finished = check_target(out, resume, overwrite)
     base, options = _search_options(search or [])
     options |= {name: value for name, value in (("beam", beam), ("sample", sample or None)) if value is not None}
     if not options.get("sample") and options.keys() & {"temperature", "top_p", "seed"}:
@@ -172,8 +170,12 @@ def generate(
         workers, lines = (1, lines) if alone else _workers(lines, device)
     run = {
         "model": _fingerprint(model), "search": chosen.to_dict(), "steering": asked, "nbest": nbest,
-        "trace": trace, "json": as_json,
+        "trace": trace, "json": as_json, "precision": precision,
     }  # fmt: skip
+    if finished and out is not None:
+        failed = check_finished(out, run, lines)
+        print(f"syntagma: {out} is finished already; --overwrite makes it anew", file=sys.stderr)
+        raise typer.Exit(int(failed > 0))
     seen: deque[Text] = deque()
     notes = Counter[str]()
     watch = Stopwatch()

@@ -4,7 +4,8 @@ An unfinished file `OUT` is two: `OUT.part` with the records so far, and `OUT.pa
 are.  The first line holds what decides the records (settings, model, kind of output); each further one belongs to a
 record: a checksum of its source, where the record ends in `OUT.part`, and whether its source failed.  So a run that
 goes on knows whether it is the same run, and ends with the texts of one that was never stopped; the last digits of
-scores depend on what is computed together, so they may differ.
+scores depend on what is computed together, so they may differ.  Beside a finished file stands `OUT.run`, a JSON object
+that says the same of the whole, so that `--resume` is never content with the records of another run.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from syntagma.search.steered import SteeredText
 from syntagma.search.steered import Text as Source
 
 WRITTEN = SyntagmaError("it is written already")
+_ANEW = "give another --out, or --overwrite to start anew"
 
 
 class Target:
@@ -33,7 +35,7 @@ class Target:
     done = 0
     """Records that an earlier run has written."""
     failed = 0
-    """Those of them whose source failed."""
+    """Sources that failed, in an earlier run too."""
 
     def __init__(self, stream: IO[str]) -> None:
         self._stream = stream
@@ -54,6 +56,7 @@ class PartFile(Target):
     def __init__(self, out: Path, run: Mapping[str, Any], resume: bool) -> None:
         self.out = out
         self.part, self.note = _part(out), _note(out)
+        self._about = run
         self._checks = array("I")
         self._end = 0
         if resume and self.note.exists():
@@ -74,7 +77,7 @@ class PartFile(Target):
                 if number == 0:
                     if entry is None:
                         return
-                    _check_same(self.out, entry, run)
+                    _check_same(self.part, "the unfinished run", entry, run)
                 elif entry is None or entry[1] > size:
                     break
                 else:
@@ -104,7 +107,9 @@ class PartFile(Target):
         self._records.write(data)
         self._records.flush()
         self._end += len(data)
-        self._tell([_checksum(source), self._end, int(failed)])
+        self._checks.append(_checksum(source))
+        self.failed += failed
+        self._tell([self._checks[-1], self._end, int(failed)])
 
     def _tell(self, entry: Any) -> None:
         self._run.write(json.dumps(entry, ensure_ascii=False) + "\n")
@@ -114,6 +119,16 @@ class PartFile(Target):
         """Give the file its name."""
         os.fsync(self._records.fileno())
         self.close()
+        whole = {
+            "run": self._about,
+            "sources": len(self._checks),
+            "sources_checksum": zlib.crc32(self._checks.tobytes()),
+            "checksum": _file_checksum(self.part),
+            "failed": self.failed,
+        }
+        begun = self.out.with_name(self.out.name + ".run.part")  # one name, so that nothing is left of a killed run
+        begun.write_text(json.dumps(whole, ensure_ascii=False) + "\n", encoding="utf-8")
+        os.replace(begun, _finished_note(self.out))
         os.replace(self.part, self.out)
         self.note.unlink()
 
@@ -142,14 +157,17 @@ def target(out: Path | None, run: Mapping[str, Any], resume: bool, overwrite: bo
         finally:
             part.close()
     except OSError as error:
-        if error.filename not in (None, *map(str, (out, out.parent, _part(out), _note(out)))):
+        if error.filename not in (
+            None,
+            *map(str, (out, out.parent, _part(out), _note(out), f"{_finished_note(out)}.part")),
+        ):
             raise  # about something else than this file
         what = f"it cannot be written ({reason(error)})"
         raise InputError(what, Place(str(out)), "check the folder and the space left") from None
 
 
 def check_target(out: Path | None, resume: bool, overwrite: bool) -> bool:
-    """Refuse to lose what is there; whether there is nothing to do, because a run to go on with has finished."""
+    """Refuse to lose what is there; whether a run to go on with has finished, which `check_finished` must then see."""
     if resume and (out is None or overwrite):
         raise ConfigError("--resume goes on with the file that --out names", remedy="give --out, and not --overwrite")
     if out is None:
@@ -170,6 +188,34 @@ def check_target(out: Path | None, resume: bool, overwrite: bool) -> bool:
     return out.is_file()
 
 
+def check_finished(out: Path, run: Mapping[str, Any], sources: Iterable[Source]) -> int:
+    """Refuse a finished file that is not this run's; how many of its sources failed."""
+    note = _finished_note(out)
+    whole = _entry(note.read_bytes()) if note.is_file() else None
+    if not isinstance(whole, dict) or whole.get("checksum") != _file_checksum(out):
+        what = "it is there, and nothing says that a run of `generate` made it as it is"
+        raise ConfigError(what, Place(str(out)), _ANEW)
+    _check_same(out, "the finished run", whole["run"], run)
+    checks = array("I", map(_checksum, sources))
+    if (len(checks), zlib.crc32(checks.tobytes())) != (whole["sources"], whole["sources_checksum"]):
+        what = f"it was made from another input, of {whole['sources']} lines"
+        raise ConfigError(what, Place(str(out)), _ANEW)
+    _note(out).unlink(missing_ok=True)
+    return int(whole["failed"])
+
+
+def _file_checksum(path: Path) -> int:
+    check = 0
+    with open(path, "rb") as stream:
+        while block := stream.read(1 << 20):
+            check = zlib.crc32(block, check)
+    return check
+
+
+def _finished_note(out: Path) -> Path:
+    return out.with_name(out.name + ".run")
+
+
 def _part(out: Path) -> Path:
     return out.with_name(out.name + ".part")
 
@@ -188,13 +234,21 @@ def _entry(line: bytes) -> Any:
         return None
 
 
-def _check_same(out: Path, begun: Mapping[str, Any], run: Mapping[str, Any]) -> None:
-    now = json.loads(json.dumps(run))
-    if begun != now:
-        names = sorted(name for name in begun.keys() | now.keys() if begun.get(name) != now.get(name))
-        changed = "; ".join(f"{name} was {begun.get(name)}, now {now.get(name)}" for name in names)
-        what = f"the unfinished run here is another ({changed})"
-        raise ConfigError(what, Place(str(_part(out))), "give the same options, or --overwrite to start anew")
+def _check_same(path: Path, which: str, begun: Mapping[str, Any], run: Mapping[str, Any]) -> None:
+    before, now = _flat(begun), _flat(json.loads(json.dumps(run)))
+    if before != now:
+        names = sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
+        changed = "; ".join(f"{name} was {before.get(name)}, now {now.get(name)}" for name in names)
+        what = f"{which} here is another ({changed})"
+        raise ConfigError(what, Place(str(path)), "give the same options, or --overwrite to start anew")
+
+
+def _flat(run: Mapping[str, Any]) -> dict[str, Any]:
+    """What describes a run, each setting under its own name."""
+    flat: dict[str, Any] = {}
+    for name, value in run.items():
+        flat |= value if isinstance(value, dict) else {name: value}
+    return flat
 
 
 def _checksum(source: Source) -> int:
