@@ -28,6 +28,7 @@ from syntagma.search.constraints.grammar import InfillGrammar
 from syntagma.search.constraints.lexical import LexicalConstraint
 from syntagma.search.constraints.lexicon import LexiconConstraint, LexiconTable
 from syntagma.search.constraints.literals import NumberConstraint, literals
+from syntagma.search.constraints.ngrams import NgramConstraint, repeats_ngram
 from syntagma.search.constraints.pins import PinConstraint
 from syntagma.search.constraints.repeats import RepeatConstraint, repeats
 from syntagma.search.constraints.template import TemplateConstraint, matcher
@@ -306,6 +307,8 @@ class Generator:
             yield self._characters
         if options.no_adjacent_repeats and not repeats(source, vocabulary):
             yield RepeatConstraint(vocabulary)
+        if (size := options.no_repeat_ngram_size) and not repeats_ngram(source, size, vocabulary):
+            yield NgramConstraint(size, vocabulary)
         if options.keep_literals:
             yield NumberConstraint(text, vocabulary)
         if options.forbid_copy:
