@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from syntagma.process import use_threads_for
+from syntagma.process import Background, use_threads_for
 from syntagma.train.config import TrainConfig
 from syntagma.train.engine import Engine
 
@@ -44,3 +44,13 @@ def test_training_chooses_by_size_unless_it_is_told(asked: list[int], monkeypatc
     monkeypatch.setattr("syntagma.process._SMALL_TO_TRAIN", 16)
     Engine(TrainConfig("corpus")).wrap(network)  # type: ignore[arg-type]
     assert asked == [1, 3]
+
+
+def test_what_a_thread_raises_is_raised_where_it_is_waited_for() -> None:
+    done: list[int] = []
+    Background(lambda: done.append(1)).wait()
+    assert done == [1]
+    failing = Background(lambda: 1 // 0)
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError):
+            failing.wait()

@@ -6,6 +6,7 @@ import ctypes
 import importlib
 import sys
 from collections.abc import Callable, Iterable
+from threading import Thread
 from typing import Any, TypeVar
 
 from syntagma.errors import is_out_of_memory
@@ -29,6 +30,28 @@ def keep_freed_memory() -> bool:
     settings = {_MMAP_THRESHOLD: 1 << 30, _TRIM_THRESHOLD: 1 << 30, _TOP_PAD: 1 << 26}
     heard = [tell(name, value) == 1 for name, value in settings.items()]
     return all(heard)
+
+
+class Background:
+    """A call in a thread of its own; `wait` ends with it, and raises what it raised."""
+
+    def __init__(self, call: Callable[[], object]) -> None:
+        self._call = call
+        self._error: BaseException | None = None
+        self._thread = Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self._call()
+        except BaseException as error:
+            self._error = error
+
+    def wait(self) -> None:
+        """Wait for the end."""
+        self._thread.join()
+        if self._error is not None:
+            raise self._error
 
 
 Item = TypeVar("Item")

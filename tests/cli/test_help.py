@@ -8,7 +8,7 @@ from typing import Any
 import typer
 from rich.text import Text
 
-from syntagma.cli import app
+from syntagma.cli import FAMILIES, app, command_line
 
 
 def commands(command: Any) -> Iterator[Any]:
@@ -25,3 +25,12 @@ def test_no_help_is_taken_for_markup() -> None:
     helps += [command.help for command in every if command.help]
     assert len(helps) > 100
     assert [text for text in helps if Text.from_markup(text).plain != text] == []
+
+
+def test_a_family_alone_has_the_commands_that_it_is_known_for() -> None:
+    every = set(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
+    assert every == {name for commands in FAMILIES.values() for name in commands}
+    for names in FAMILIES.values():
+        for name in names:
+            assert set(typer.main.get_command(command_line(name)).commands) == set(names)  # type: ignore[attr-defined]
+    assert set(typer.main.get_command(command_line("--help")).commands) == every  # type: ignore[attr-defined]

@@ -6,6 +6,7 @@ import hashlib
 import json
 import shutil
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -120,6 +121,15 @@ def test_a_missing_graph(folder: Path) -> None:
     (folder / "context.onnx").unlink()
     with pytest.raises(GraphError, match=r"context\.onnx: the folder lacks this graph; make one with `syntagma export"):
         first_step(load_model(folder).runtime)  # type: ignore[arg-type]
+
+
+def test_graphs_are_opened_before_they_are_run(folder: Path) -> None:
+    runtime = load_model(folder).runtime
+    for thread in threading.enumerate():
+        if thread.name == "graphs":
+            thread.join()
+    shutil.rmtree(folder)
+    assert len(first_step(runtime)) == runtime.config.vocabulary  # type: ignore[arg-type]
 
 
 def test_a_damaged_graph(folder: Path) -> None:

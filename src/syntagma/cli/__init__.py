@@ -1,7 +1,8 @@
 """The command line: arguments in, calls out.
 
 Each file here registers one family of commands.  None imports anything slow at its top: `syntagma --help` answers at
-once, and torch is loaded by the command that needs it.
+once, and torch is loaded by the command that needs it.  Where the first argument names a command, the files of the
+others are not even read.
 """
 
 from __future__ import annotations
@@ -9,64 +10,63 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from importlib import import_module
+from typing import Any
 
 import typer
 
-from syntagma.cli import (
-    alternate,
-    backtranslate,
-    bench,
-    compare,
-    control_task,
-    convert,
-    distill,
-    evaluate,
-    export,
-    generate,
-    levels,
-    parse,
-    parser,
-    prepare,
-    reproduce,
-    serve,
-    train,
-    votes,
-)
 from syntagma.errors import SyntagmaError, explain
 from syntagma.process import keep_freed_memory
 
-app = typer.Typer(
-    name="syntagma",
-    help="Generate text from the root of a syntax tree down: paraphrase and translate, see the structure and steer it.",
-    no_args_is_help=True,
-    add_completion=True,
-    rich_markup_mode="rich",
-    pretty_exceptions_enable=False,
-)
-for family in (
-    parse,
-    parser,
-    levels,
-    backtranslate,
-    alternate,
-    prepare,
-    train,
-    distill,
-    generate,
-    evaluate,
-    reproduce,
-    convert,
-    export,
-    serve,
-    compare,
-    control_task,
-    votes,
-    bench,
-):
-    family.register(app)
+FAMILIES = {
+    "parse": ("parse",),
+    "parser": ("parser",),
+    "levels": ("levels",),
+    "backtranslate": ("backtranslate",),
+    "alternate": ("alternate",),
+    "prepare": ("prepare", "corpus"),
+    "train": ("train",),
+    "distill": ("distill",),
+    "generate": ("generate", "paraphrase", "translate"),
+    "evaluate": ("evaluate",),
+    "reproduce": ("reproduce",),
+    "convert": ("convert",),
+    "export": ("export",),
+    "serve": ("serve",),
+    "compare": ("compare",),
+    "control_task": ("control-task",),
+    "votes": ("votes",),
+    "bench": ("bench",),
+}
+"""The commands of each file, in the order of the help."""
 
 
-@app.callback(invoke_without_command=True)
+def command_line(first: str | None = None) -> typer.Typer:
+    """The command line with all commands, or with the family alone that the first argument names."""
+    app = typer.Typer(
+        name="syntagma",
+        help="Generate text from the root of a syntax tree down: "
+        "paraphrase and translate, see the structure and steer it.",
+        no_args_is_help=True,
+        add_completion=True,
+        rich_markup_mode="rich",
+        pretty_exceptions_enable=False,
+    )
+    app.callback(invoke_without_command=True)(_root)
+    named = [family for family, commands in FAMILIES.items() if first in commands]
+    for family in named or FAMILIES:
+        import_module(f"syntagma.cli.{family}").register(app)
+    return app
+
+
+def __getattr__(name: str) -> Any:
+    """`app`, the command line with all commands, is made when it is asked for."""
+    if name != "app":
+        raise AttributeError(name)
+    globals()[name] = made = command_line()
+    return made
+
+
 def _root(version: bool = typer.Option(False, "--version", help="Print the version and exit.", is_eager=True)) -> None:
     if version:
         from syntagma import __version__
@@ -78,7 +78,7 @@ def _root(version: bool = typer.Option(False, "--version", help="Print the versi
 def main() -> None:
     """Run the command; what the input or the system is at fault for is one sentence on stderr and exit code 1."""
     keep_freed_memory()
-    sys.exit(_guarded(app))
+    sys.exit(_guarded(command_line(*sys.argv[1:2])))
 
 
 def _guarded(command: Callable[[], object]) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -33,13 +34,12 @@ class ModelError(SyntagmaError):
 
 @dataclass(frozen=True)
 class ModelFolder:
-    """A model's configuration, its vocabulary, what is known about it, and the words that it has met, where listed."""
+    """A model's configuration and what is known about it; its vocabulary, and the words that it has met, where listed,
+    are read when they are first asked for."""
 
     path: Path
     values: dict[str, Any]
     config: ModelConfig
-    vocabulary: Vocabulary
-    words: Lexicon | None
 
     @staticmethod
     def open(name: str | Path) -> ModelFolder:
@@ -50,12 +50,22 @@ class ModelFolder:
             what = f"its format is {values.get('format', 'none')}, this version reads {' and '.join(map(str, READS))}"
             raise ModelError(what, Place(str(folder)), "update Syntagma or convert it again")
         config, _ = read_config(folder, values)
-        vocabulary = load_vocabulary(folder / "tokenizer.json")
-        same_size = vocabulary.size == config.vocabulary or "backbone" in values or "engine" in values
-        if vocabulary.fingerprint != values.get("tokenizer") or not same_size:
+        return ModelFolder(folder, values, config)
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        """The vocabulary that it was trained with."""
+        vocabulary = load_vocabulary(self.path / "tokenizer.json")
+        same_size = vocabulary.size == self.config.vocabulary or not self.is_native
+        if vocabulary.fingerprint != self.values.get("tokenizer") or not same_size:
             what = "its tokenizer.json is not the one it was trained with"
-            raise ModelError(what, Place(str(folder)), "restore that file")
-        return ModelFolder(folder, values, config, vocabulary, words_in(folder))
+            raise ModelError(what, Place(str(self.path)), "restore that file")
+        return vocabulary
+
+    @cached_property
+    def words(self) -> Lexicon | None:
+        """The words that it has met."""
+        return words_in(self.path)
 
     @property
     def about(self) -> dict[str, Any]:

@@ -121,12 +121,13 @@ def write_graphs(folder: Path, config: ModelConfig) -> dict[str, str]:
 def from_pretrained(name: str | Path) -> Pretrained[Network]:
     """The network of a model folder in torch: a bundled one's name, a folder, or an id on the model hub."""
     folder = ModelFolder.open(name)
+    vocabulary = folder.vocabulary
     weights = load_weights(folder.path / WEIGHTS)
     check_size(folder.path, folder.config)
     network = Network(folder.config)
     network.load_state_dict(_fitting(weights, network, folder.path / WEIGHTS), assign=True)
     check_checksum(folder.path, folder.values)
-    return Pretrained(network.eval(), folder.vocabulary, folder.about, folder.words)
+    return Pretrained(network.eval(), vocabulary, folder.about, folder.words)
 
 
 def load_weights(path: Path) -> dict[str, Tensor]:

@@ -15,7 +15,7 @@ from syntagma.hub import check_checksum
 from syntagma.network.config import ModelConfig
 from syntagma.network.folder import ModelError, ModelFolder
 from syntagma.network.weightfile import check_size
-from syntagma.process import use_threads_for
+from syntagma.process import Background, use_threads_for
 from syntagma.runtime.base import Runtime
 from syntagma.runtime.device import find_device, needs_torch
 from syntagma.text.lexicon import Lexicon
@@ -54,13 +54,17 @@ def load_model(
         from syntagma.runtime.onnx import OnnxRuntime
 
         check_size(folder.path, folder.config)
-        check_checksum(folder.path, folder.values)
-        runtime: Runtime = OnnxRuntime(folder.path, folder.config, folder.graphs, threads or 1)
-    elif "engine" in folder.values:
+        checking = Background(lambda: check_checksum(folder.path, folder.values))
+        try:
+            runtime: Runtime = OnnxRuntime(folder.path, folder.config, folder.graphs, threads or 1)
+            model = Model(runtime, folder.vocabulary, folder.about, folder.words)
+        finally:
+            checking.wait()
+        return model
+    if "engine" in folder.values:
         what = f"it was exported for {folder.values['engine']}, which runs in `syntagma bench` only"
         raise ConfigError(what, Place(str(folder.path)), "give the model that it was made from")
-    else:
-        runtime = _in_torch(folder, device, precision, threads)
+    runtime = _in_torch(folder, device, precision, threads)
     return Model(runtime, folder.vocabulary, folder.about, folder.words)
 
 

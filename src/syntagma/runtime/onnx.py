@@ -60,6 +60,7 @@ class OnnxRuntime(RuntimeBase):
     def __init__(self, folder: Path, config: ModelConfig, checksums: Mapping[str, str], threads: int = 1) -> None:
         super().__init__(config)
         self._graphs = Graphs(folder, checksums, threads)
+        self._graphs.open_ahead("encoder", "context", "decoder")
         self._selector = Selector(config)
         table = position_table(config)
         self._constants = {} if table is None else {"positions": self._graphs.value(table)}

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from syntagma.files import atomic_write, read_lines
+from syntagma.files import atomic_write, open_binary, read_lines
 from syntagma.text.words import split
 
 _RUN = re.compile(rb"(?:[a-z]|[\xc3-\xdf](?:[\x80-\xbf]|\Z))+")
@@ -44,7 +45,13 @@ class Lexicon:
     @staticmethod
     def load(path: str | Path) -> Lexicon:
         """The words of a file, one a line."""
-        return Lexicon(line.encode() for line in read_lines(path))
+        with open_binary(path) as stream:
+            data = stream.read()
+        try:
+            data.decode()
+        except UnicodeDecodeError:
+            return Lexicon(map(str.encode, read_lines(path)))  # which says where, or unpacks it
+        return Lexicon(data.removeprefix(BOM_UTF8).split())
 
     def save(self, path: str | Path) -> None:
         """Write a file with one word a line, in order."""
@@ -60,11 +67,15 @@ class Lexicon:
         for number in range(*self.span(start)):
             yield self._sorted[number]
 
-    def span(self, start: bytes, within: tuple[int, int] | None = None) -> tuple[int, int]:
-        """From where to where the words that begin so stand in the order of all, or of those in another span."""
-        low, high = within or (0, len(self._sorted))
-        low = bisect_left(self._sorted, start, low, high)
-        return low, bisect_left(self._sorted, start + b"\xff", low, high)  # a byte that no word has
+    def begins(self, start: bytes) -> bool:
+        """Whether a word begins so."""
+        number = bisect_left(self._sorted, start)
+        return number < len(self._sorted) and self._sorted[number].startswith(start)
+
+    def span(self, start: bytes) -> tuple[int, int]:
+        """From where to where the words that begin so stand in the order of all."""
+        low = bisect_left(self._sorted, start)
+        return low, bisect_left(self._sorted, start + b"\xff", low)  # a byte that no word has
 
 
 def words_of(text: str) -> set[bytes]:

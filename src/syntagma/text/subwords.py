@@ -22,7 +22,7 @@ import hashlib
 import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
@@ -105,11 +105,11 @@ class Subwords:
             stream.write(self._tokenizer.to_str(pretty=False) + "\n")
 
     @staticmethod
-    def load(path: str | Path) -> Subwords:
-        """The vocabulary saved at `path`."""
+    def load(path: str | Path, values: Any = None) -> Subwords:
+        """The vocabulary saved at `path`, or of the values that were read there."""
         try:
-            text = Path(path).read_text(encoding="utf-8")
-            if (values := json.loads(text)).get("kind") == PIECES_KIND:
+            text = "" if values else Path(path).read_text(encoding="utf-8")
+            if (values := values or json.loads(text)).get("kind") == PIECES_KIND:
                 from syntagma.text.sentencepieces import SentencePieces
 
                 return SentencePieces.from_values(values)

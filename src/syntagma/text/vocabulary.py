@@ -65,7 +65,7 @@ def find_label(ids: Mapping[str, int], label: str) -> int:
 def load_vocabulary(path: str | Path) -> Vocabulary:
     """The vocabulary in a `tokenizer.json`: ours, a converted one, or a pretrained model's."""
     from syntagma.text import authors, pretrained
-    from syntagma.text.subwords import Subwords
+    from syntagma.text.subwords import PIECES_KIND, Subwords
 
     try:
         values = json.loads(Path(path).read_text(encoding="utf-8"))
@@ -78,4 +78,4 @@ def load_vocabulary(path: str | Path) -> Vocabulary:
         return authors.AuthorsSubwords.from_values(values)
     if kind == pretrained.KIND:
         return pretrained.PretrainedVocabulary.from_values(values)
-    return Subwords.load(path)
+    return Subwords.load(path, values if kind == PIECES_KIND else None)

@@ -14,11 +14,11 @@ PRP  VBD   NP
 
 from __future__ import annotations
 
+import html
 import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
-from xml.sax.saxutils import escape as xml
 
 from syntagma.tree.node import CLOSE, Tree, unescape
 
@@ -187,10 +187,10 @@ def svg(tree: Tree, title: str | None = None) -> str:
     for box, depth in order:
         y = _MARGIN + _SIZE + depth * _LEVEL
         kind = "word" if box.is_word else "label"
-        texts.append(f'<text class="{kind}" x="{box.x:.1f}" y="{y:.1f}">{xml(_printable(box.text))}</text>')
+        texts.append(f'<text class="{kind}" x="{box.x:.1f}" y="{y:.1f}">{_xml(box.text)}</text>')
         for child in box.below:
             lines.append(f'<path d="M{box.x:.1f} {y + 5:.1f}L{child.x:.1f} {y + _LEVEL - _SIZE - 1:.1f}"/>')
-    name = xml(_printable(title if title is not None else " ".join(tree.words())))
+    name = _xml(title if title is not None else " ".join(tree.words()))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="tree" role="img" viewBox="0 0 {width:.0f} {height:.0f}" '
         f'width="{width:.0f}" height="{height:.0f}"><title>{name}</title><style>'
@@ -220,8 +220,9 @@ def _place_boxes(root: _Box, order: list[_Box]) -> float:
     return right - left
 
 
-def _printable(text: str) -> str:
-    """Text that XML may hold: control characters become the replacement character."""
-    return "".join(
+def _xml(text: str) -> str:
+    """Text as XML may hold it: control characters become the replacement character."""
+    printable = "".join(
         c if c >= " " and c not in "\ufffe\uffff" and not "\ud800" <= c <= "\udfff" else "\ufffd" for c in text
     )
+    return html.escape(printable, quote=False)

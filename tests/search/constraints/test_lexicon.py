@@ -146,3 +146,13 @@ def test_pieces_along_words_are_those_that_begin_one(words: set[str], run: bytes
     assert {SUBWORDS.piece(token)[1:].lower() for token in table.first_pieces(lexicon)} <= {
         word.encode()[:size] for word in words for size in range(1, 7)
     }
+
+
+@given(st.sets(st.text("aeinst", min_size=1, max_size=6), max_size=80), st.sampled_from((b"", b"a", b"st")))
+def test_pieces_are_the_same_from_the_words_as_from_the_pieces(words: set[str], run: bytes) -> None:
+    """Few words are looked through one by one, of many words it is asked for each piece whether one goes on so."""
+    lexicon = Lexicon(map(str.encode, words))
+    table = LexiconTable(lexicon, SUBWORDS, GRAMMAR)
+    letters = [token for token in GRAMMAR.words.ids.tolist() if SUBWORDS.piece(token).isalpha()]
+    expected = [token for token in letters if lexicon.begins(run + SUBWORDS.piece(token).lower())]
+    assert sorted(table.completing(run, lexicon)) == expected

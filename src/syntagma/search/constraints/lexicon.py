@@ -8,7 +8,6 @@ runs into what stands after it, and across levels.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
@@ -28,6 +27,8 @@ if TYPE_CHECKING:
 
 _LETTERS = re.compile(rb"(?:[a-z]|[\x80-\xbf]|[\xc3-\xdf])*")
 _MOST_REMEMBERED = 4096
+_USUAL_LENGTH = 6
+"""Letters that the rest of a word has."""
 
 Ids = Sequence[int] | IdArray
 
@@ -48,28 +49,39 @@ class LexiconTable:
         self.lexicon = lexicon
         self.config = grammar.config
         self.pieces = [subwords.piece(token).lower() for token in range(subwords.size)]
-        self._inside = _Trie()  # pieces of letters alone
-        self._after_space = _Trie()  # the same after a space
-        self._closing: dict[bytes, list[int]] = defaultdict(list)  # others, such as `n't`, by their first letters
-        words = grammar.words.ids.tolist()
-        for token in words:
+        self._inside = _Pieces()  # pieces of letters alone
+        self._after_space = _Pieces()  # the same after a space
+        self._closing = _Pieces()  # others, such as `n't`, by their first letters
+        self._continuing: list[int] = []  # those that begin inside a character
+        for token in grammar.words.ids.tolist():
             piece = self.pieces[token]
-            letters = _letters(piece)
-            if letters == piece:
+            if piece.isalpha():
                 self._inside.add(piece, token)
-            elif not letters and (word := piece[1:]) and piece[:1] == b" " and _letters(word) == word:
-                self._after_space.add(word, token)
-            elif half_character(piece[len(letters) :]) is not None and self._may_begin(piece[len(letters) :]):
-                self._closing[letters].append(token)
-        self.between_words = np.array(self.first_pieces(lexicon) + self._closing[b""], np.int64)
-        self._continuing = [token for token in words if b"\x80" <= self.pieces[token][:1] <= b"\xbf"]
+            elif piece[:1] == b" " and piece[1:].isalpha():
+                self._after_space.add(piece[1:], token)
+            else:
+                self._add_other(piece, token)
+        self.between_words = np.array(self.first_pieces(lexicon) + self._closing.get(b"", []), np.int64)
         self._sets: dict[Begun, WordSet] = {}
         self._signs: dict[bytes, list[int]] = {}
         self._after: dict[tuple[Begun, int], Begun] = {}
 
+    def _add_other(self, piece: bytes, token: int) -> None:
+        """Put in a piece that is not of ASCII letters alone."""
+        if b"\x80" <= piece[:1] <= b"\xbf":
+            self._continuing.append(token)
+        letters = _letters(piece)
+        rest = piece[len(letters) :]
+        if not rest:
+            self._inside.add(piece, token)
+        elif rest[:1] == b" " and not letters and _letters(piece[1:]) == piece[1:] != b"":
+            self._after_space.add(piece[1:], token)
+        elif half_character(rest) is not None and self._may_begin(rest):
+            self._closing.add(letters, token)
+
     def _may_begin(self, rest: bytes) -> bool:
         """Whether all that begins in some bytes begins a word."""
-        return all(next(self.lexicon.beginning_with(run), None) for run in letter_runs(rest))
+        return all(map(self.lexicon.begins, letter_runs(rest)))
 
     def first_pieces(self, lexicon: Lexicon) -> list[int]:
         """The pieces that begin a word of a lexicon after a space."""
@@ -261,31 +273,24 @@ def _letters(piece: bytes) -> bytes:
     return match.group() if match else b""
 
 
-class _Trie:
-    """Pieces by their letters: what follows each letter, and the ids of the pieces that end there."""
+class _Pieces(dict[bytes, list[int]]):
+    """The ids of pieces by their letters."""
 
-    def __init__(self) -> None:
-        self.following: dict[int, _Trie] = {}
-        self.tokens: list[int] = []
-
-    def add(self, piece: bytes, token: int) -> None:
+    def add(self, letters: bytes, token: int) -> None:
         """Put a piece in."""
-        node = self
-        for letter in piece:
-            node = node.following.setdefault(letter, _Trie())
-        node.tokens.append(token)
+        self.setdefault(letters, []).append(token)
 
     def along(self, lexicon: Lexicon, begun: bytes) -> list[int]:
-        """The pieces by which words of a lexicon that have begun so may go on: no letter is looked at that no such
-        word has there, and none that no piece has."""
-        found: list[int] = []
-        open_nodes = [(self, begun, lexicon.span(begun))]
-        while open_nodes:
-            node, start, span = open_nodes.pop()
-            if span[0] == span[1]:
-                continue
-            found += node.tokens
-            for letter, following in node.following.items():
-                longer = start + bytes((letter,))
-                open_nodes.append((following, longer, lexicon.span(longer, span)))
-        return found
+        """The pieces by which words of a lexicon that have begun so may go on.
+
+        They are found from the words, each beginning of what is left of them, or where there are many words from the
+        pieces, one by one.
+        """
+        first, last = lexicon.span(begun)
+        if (last - first) * _USUAL_LENGTH < len(self):
+            size = len(begun)
+            words = lexicon.beginning_with(begun)
+            ends = self.keys() & {word[size:end] for word in words for end in range(size + 1, len(word) + 1)}
+        else:
+            ends = {letters for letters in self if lexicon.begins(begun + letters)}
+        return [token for letters in ends for token in self[letters]]
