@@ -139,7 +139,7 @@ def test_the_figures_of_the_readme_are_those_of_the_results() -> None:
 
 # What makes the tutorial short: smaller numbers, and no installation.
 SMALLER = {
-    "--dev 100 test=100": "--dev 6 test=6 --vocab-size 500",
+    "--dev 100 test=100": "--dev 6 test=6 vocab_size=500",
     "--preset small": "--preset tiny",
     "--minutes 12 init=paraphrase-en": "steps=6 batch_tokens=600 validate_every=3",
     "--precision int8": "--precision fp16",

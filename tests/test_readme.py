@@ -52,7 +52,7 @@ def test_training_on_your_own_pairs(syntagma: Run, tmp_path: Path, pairs: tuple[
     """As it stands there, but on a few pairs, with the smallest network and for a few steps."""
     (block,) = [text for text in SHELL if "syntagma train" in text]
     (tmp_path / "pairs.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in zip(*pairs, strict=True)), encoding="utf-8")
-    smaller = {"--dev 500": "--dev 4 --vocab-size 300", "--preset small": "--preset tiny", '"..."': '"I saw 3 dogs."'}
+    smaller = {"--dev 500": "--dev 4 vocab_size=300", "--preset small": "--preset tiny", '"..."': '"I saw 3 dogs."'}
     smaller["--minutes 150 init=paraphrase-en"] = "steps=6 batch_tokens=600"
     for old, new in smaller.items():
         assert old in block
