@@ -70,7 +70,7 @@ def bench(
     if name is Bench.serve:
         more = {"model": model, "seconds": seconds, "clients": clients}
     elif name is Bench.generate:
-        more = {"settings": [_setting(one) for one in setting or []], "runs": runs}
+        more = {"settings": [_setting(text) for text in setting or []], "runs": runs}
     _show(import_module(f"syntagma.bench.{name.value}").run(data, quick=quick, **more), as_json)
 
 

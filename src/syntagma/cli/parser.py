@@ -195,12 +195,12 @@ def score(
     kept = read_labels(labels)
     every, pruned = BracketScore(), BracketScore()
     start = time.monotonic()
-    for number, (wanted, found) in enumerate(_pairs(gold, parser, predicted, lower, threads, negra), 1):
+    for number, (wanted, predicted_tree) in enumerate(_pairs(gold, parser, predicted, lower, threads, negra), 1):
         try:
-            every += compare(wanted, found)
+            every += compare(wanted, predicted_tree)
         except InputError as error:
             raise error.at(file=predicted, line=number) from None
-        pruned += compare(wanted, found, kept)
+        pruned += compare(wanted, predicted_tree, kept)
     if not every.sentences:
         raise InputError("it holds no tree", Place(gold), "give a file of gold trees")
     if as_json:

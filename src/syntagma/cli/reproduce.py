@@ -144,11 +144,11 @@ def _changes(
     from syntagma.errors import ConfigError
 
     changes: dict[str, Any] = {"systems": {}, "tests": {}, "rows": {}}
-    for one in models:
-        name, equals, model = one.partition("=")
+    for choice in models:
+        name, equals, model = choice.partition("=")
         if not equals or name not in recipe.systems:
             known = ", ".join(recipe.systems)
-            raise ConfigError(f"{one!r} names no system", remedy=f"write SYSTEM=MODEL for one of {known}")
+            raise ConfigError(f"{choice!r} names no system", remedy=f"write SYSTEM=MODEL for one of {known}")
         folder = Path(model)
         given = {"model": str(folder.resolve()) if model and folder.is_dir() else model}
         changes["systems"][name] = given if model else None

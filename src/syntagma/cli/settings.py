@@ -125,7 +125,7 @@ def derived_flags(place: str, panel: str, names: Mapping[str, str | bool]) -> It
     hints = get_type_hints(load_class(place))
     for name, default in names.items():
         option = typer.Option(f"--{name.replace('_', '-')}", rich_help_panel=panel, show_default=default)
-        annotation: Any = Annotated[_flag_type(hints[name]), option]  # type: ignore[valid-type]
+        annotation: Any = Annotated[_flag_type(hints[name]), option]
         yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
 
 

@@ -19,7 +19,7 @@ from syntagma.settings import Settings
 Control = Literal["soft", "hard"]
 
 _SHAPES = ("template", "exemplar", "start")
-"""What decides the shape of an output: one of them at most."""
+"""The wishes that decide the shape of an output: one of them at most."""
 
 
 @dataclass(frozen=True)

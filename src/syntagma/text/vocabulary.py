@@ -37,10 +37,10 @@ class Vocabulary(Protocol):
     def label_id(self, label: str) -> int:
         """The id of a label, `T` included."""
 
-    def is_label(self, at: int) -> bool:
+    def is_label(self, token_id: int) -> bool:
         """Whether an id is an open label."""
 
-    def is_word(self, at: int) -> bool:
+    def is_word(self, token_id: int) -> bool:
         """Whether an id is a piece of a word: no control token, no label, no mere white space."""
 
     def encode_tokens(self, tokens: Iterable[Token]) -> list[int]:

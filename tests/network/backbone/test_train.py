@@ -150,9 +150,7 @@ def test_the_commands(
     told = syntagma("generate", "--model", "run", "--beam", "3", "--max-depth", "4", "--json", SOURCE)
     assert json.loads(told.stdout)["hypotheses"][0]["tree"].startswith("(TOP")
     syntagma("export", "--model", "run", "--out", "shared", "beam=3", "max_depth=4")
-    refused = syntagma(
-        "export", "--model", "run", "--out", "other", "known_words_only=true", check=1
-    ).stderr
+    refused = syntagma("export", "--model", "run", "--out", "other", "known_words_only=true", check=1).stderr
     assert refused == "syntagma: a backbone has no list of words; leave out --words and known_words_only\n"
     weights = load_file(tmp_path / "shared" / "model.safetensors")
     assert {weight.dtype for weight in weights.values()} == {torch.float16}

@@ -52,7 +52,7 @@ class BacktranslationOptions(Settings):
     chunk_rows: int = setting(1000, ge=1)
     """Rows of a piece of work: what a stop can cost."""
     weights: tuple[str, ...] = ()
-    """What the models' files hash to, so that a run goes on with the same models only."""
+    """Hashes of the models' files, so that a run goes on with the same models only."""
 
     def __post_init__(self) -> None:
         from syntagma.corpus.backtranslation.filters import FILTERS
