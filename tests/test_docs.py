@@ -8,14 +8,13 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-import typer.main
 
-from syntagma.cli import app
+from commands import COMMANDS
 from test_layout import ORDER
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -72,19 +71,6 @@ def test_the_layout_in_contributing_is_that_of_the_test() -> None:
     assert re.findall(r"`(\w+)`", " ".join(named)) == [name for name in ORDER if not name.startswith("__")]
 
 
-def leaves(command: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    """Every command with its name."""
-    inner = getattr(command, "commands", None)
-    if inner is None:
-        yield name, command
-        return
-    for word, one in inner.items():
-        yield from leaves(one, f"{name} {word}".strip())
-
-
-COMMANDS = dict(leaves(typer.main.get_command(app)))
-
-
 def written() -> list[str]:
     """Every command that the documents write, inline or in a block."""
     found = []
@@ -139,9 +125,8 @@ def test_the_figures_of_the_readme_are_those_of_the_results() -> None:
 
 # What makes the tutorial short: smaller numbers, and no installation.
 SMALLER = {
-    "--dev 100 test=100": "--dev 6 test=6 vocab_size=500",
-    "--preset small": "--preset tiny",
-    "--minutes 12 init=paraphrase-en": "steps=6 batch_tokens=600 validate_every=3",
+    "--dev 100 test=100 tokenizer=paraphrase-en": "--dev 6 test=6 vocab_size=500",
+    "--minutes 12 init=paraphrase-en": "--preset tiny steps=6 batch_tokens=600 validate_every=3",
     "--precision int8": "--precision fp16",
 }
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-import typer.main
 from typer.testing import CliRunner
 
+from commands import COMMANDS
 from syntagma import aliases
 from syntagma.cli import app
 from syntagma.cli.settings import explain_flags, modern, read_settings, split_settings
@@ -23,17 +22,6 @@ GENERATE = "syntagma.cli.generate:GenerateSettings"
 CORPUS = "syntagma.corpus.options:CorpusOptions"
 
 
-def leaves(command: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    """Every command with its name."""
-    inner = getattr(command, "commands", None)
-    if inner is None:
-        yield name, command
-        return
-    for word, below in inner.items():
-        yield from leaves(below, f"{name} {word}".strip())
-
-
-COMMANDS: dict[str, Any] = dict(leaves(typer.main.get_command(app)))
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 

@@ -55,11 +55,11 @@ def explain_flags(command: Any) -> None:
     """Give each flag that has no help text the description of its setting."""
     from syntagma.settings import describe
 
-    silent = [parameter for parameter in command.params if getattr(parameter, "help", "") is None]
+    silent = [flag for flag in command.params if getattr(flag, "help", "") is None and not flag.hidden]
     if silent:
         told = {line.name: line.help for place in command.where for line in describe(load_class(place))}
-        for parameter in silent:
-            parameter.help = told[parameter.name] + (" Repeat it for several." if parameter.multiple else "")
+        for flag in silent:
+            flag.help = told[flag.name] + (" Repeat it for several." if flag.multiple else "")
 
 
 def modern(args: Sequence[str], declared: Collection[str], places: Sequence[str], former: str = "") -> Iterator[str]:

@@ -14,9 +14,9 @@ from typing import Any
 
 from syntagma.errors import InputError, Place
 from syntagma.files import atomic_write, read_lines
-from syntagma.levels import PART, TOP, Label, Token
+from syntagma.levels import TOP, Label, Token
 from syntagma.text.spacing import respace, spaced_text
-from syntagma.text.vocabulary import find_label
+from syntagma.text.vocabulary import find_label, ids_of, tokens_of
 from syntagma.text.words import Sentence, Word, split
 
 KIND = "subword-nmt"
@@ -139,31 +139,11 @@ class AuthorsSubwords:
 
     def encode_tokens(self, tokens: Iterable[Token]) -> list[int]:
         """The ids of a context or infill whose words are given as `Word`s or as tuples of ids."""
-        ids: list[int] = []
-        for token in tokens:
-            if isinstance(token, Label):
-                ids.append(self.label_id(token.name))
-            elif token is PART:
-                ids.append(self.part)
-            else:
-                ids.extend(self._pieces(token.text) if isinstance(token, Word) else token)
-        return ids
+        return ids_of(tokens, self.label_id, self.part, lambda word: self._pieces(word.text))
 
     def decode_tokens(self, ids: Iterable[int]) -> list[Token]:
         """Ids as labels, `PART`, and words."""
-        tokens: list[Token] = []
-        run: list[int] = []
-        for token_id in (*ids, self.pad):
-            if not self._is_control(token_id):
-                run.append(token_id)
-                continue
-            tokens.extend(respace(self._words(run)) if run else ())
-            run = []
-            if token_id == self.part:
-                tokens.append(PART)
-            elif token_id in self._label_of:
-                tokens.append(self._label_of[token_id])
-        return tokens
+        return tokens_of(ids, self.is_word, self._label_of, self.part, lambda run: respace(self._words(run)))
 
     def _control(self, entry: str) -> int:
         if entry not in self._ids:

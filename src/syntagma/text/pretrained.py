@@ -23,7 +23,7 @@ from tokenizers import Tokenizer
 from syntagma.errors import InputError
 from syntagma.files import atomic_write
 from syntagma.levels import PART, TOP, Label, Token
-from syntagma.text.vocabulary import find_label
+from syntagma.text.vocabulary import find_label, text_runs, tokens_of
 from syntagma.text.words import Sentence, Word, join, split
 
 KIND = "pretrained"
@@ -131,7 +131,7 @@ class PretrainedVocabulary:
     def canonical(self, ids: Iterable[int]) -> list[int]:
         """The same context in the ids that its text has when it is tokenised; labels and controls stay."""
         canonical: list[int] = []
-        for run, control in self._runs(ids):
+        for run, control in text_runs(ids, self._text_ids.__contains__):
             canonical += self._run(self._text(run)) if run else ()
             canonical += () if control is None else (control,)
         return canonical
@@ -147,17 +147,6 @@ class PretrainedVocabulary:
 
     def _text(self, ids: Sequence[int]) -> str:
         return str(self._tokenizer.decode(list(ids), skip_special_tokens=False)) if ids else ""
-
-    def _runs(self, ids: Iterable[int]) -> Iterable[tuple[list[int], int | None]]:
-        """Stretches of text ids, each with the control token or label after it."""
-        run: list[int] = []
-        for token_id in ids:
-            if token_id in self._text_ids:
-                run.append(token_id)
-            else:
-                yield run, token_id
-                run = []
-        yield run, None
 
     # -- labels and control tokens
 
@@ -202,14 +191,8 @@ class PretrainedVocabulary:
 
     def decode_tokens(self, ids: Iterable[int]) -> list[Token]:
         """Ids as labels, `PART`, and text in between as the words that it splits into, with their spacing."""
-        tokens: list[Token] = []
-        for run, control in self._runs(ids):
-            tokens += split(self._text(run)).words
-            if control == self.controls.part:
-                tokens.append(PART)
-            elif control in self._label_of:
-                tokens.append(self._label_of[control])
-        return tokens
+        is_text, part = self._text_ids.__contains__, self.controls.part
+        return tokens_of(ids, is_text, self._label_of, part, lambda run: split(self._text(run)).words)
 
 
 def _ids(tokenizer: Tokenizer, text: str) -> tuple[int, ...]:

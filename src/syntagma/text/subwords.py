@@ -28,8 +28,8 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from syntagma.errors import InputError, Place, SyntagmaError
 from syntagma.files import atomic_write
-from syntagma.levels import PART, TOP, Label, Token
-from syntagma.text.vocabulary import find_label
+from syntagma.levels import TOP, Label, Token
+from syntagma.text.vocabulary import find_label, ids_of, tokens_of
 from syntagma.text.words import Sentence, Word, split
 from syntagma.tree.transform import KEPT_LABELS
 
@@ -150,8 +150,10 @@ class Subwords:
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text that ids spell; control tokens and labels are left out."""
-        text = b"".join(self._bytes[token_id] for token_id in ids).decode("utf-8", errors="replace")
-        return text.removeprefix(" ")
+        return self._text(ids).removeprefix(" ")
+
+    def _text(self, ids: Iterable[int]) -> str:
+        return b"".join(self._bytes[token_id] for token_id in ids).decode("utf-8", errors="replace")
 
     def piece(self, token_id: int) -> bytes:
         """The bytes of a text id, a leading space where a word begins; empty for a control token."""
@@ -189,34 +191,15 @@ class Subwords:
 
     def encode_tokens(self, tokens: Iterable[Token]) -> list[int]:
         """The ids of a context or infill whose words are given as `Word`s or as tuples of ids."""
-        ids: list[int] = []
-        for token in tokens:
-            if isinstance(token, Label):
-                ids.append(self.label_id(token.name))
-            elif token is PART:
-                ids.append(PART_ID)
-            elif isinstance(token, Word):
-                ids.extend(token_id for unit in units_of(token, first=False) for token_id in self._pieces(unit))
-            else:
-                ids.extend(token)
-        return ids
+        return ids_of(tokens, self.label_id, PART_ID, self._word_ids)
+
+    def _word_ids(self, word: Word) -> Iterator[int]:
+        return (token_id for unit in units_of(word, first=False) for token_id in self._pieces(unit))
 
     def decode_tokens(self, ids: Iterable[int]) -> list[Token]:
         """Ids as labels, `PART`, and text in between as the words that it splits into, with their spacing."""
-        tokens: list[Token] = []
-        text: list[int] = []
-        for token_id in (*ids, PAD):
-            if token_id >= self.first_text_id:
-                text.append(token_id)
-                continue
-            if text:
-                tokens.extend(split(b"".join(self._bytes[t] for t in text).decode("utf-8", errors="replace")).words)
-                text = []
-            if token_id == PART_ID:
-                tokens.append(PART)
-            elif token_id in self._label_of:
-                tokens.append(self._label_of[token_id])
-        return tokens
+        first = self.first_text_id
+        return tokens_of(ids, first.__le__, self._label_of, PART_ID, lambda run: split(self._text(run)).words)
 
 
 def _blank(model: models.BPE) -> Tokenizer:
