@@ -10,11 +10,13 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 
 from commands import COMMANDS
+from syntagma.cli.settings import load_class
+from syntagma.cli.train import _SETTINGS as TRAIN_SETTINGS
 from test_layout import ORDER
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -72,8 +74,8 @@ def test_the_layout_in_contributing_is_that_of_the_test() -> None:
 
 
 def written() -> list[str]:
-    """Every command that the documents write, inline or in a block."""
-    found = []
+    """Every command that the documents write, inline or in a block, and the examples of the help."""
+    found = [line for one in COMMANDS.values() for line in re.findall(r"Example: syntagma (.*)", one.help or "")]
     for page in USER_DOCS:
         found += re.findall(r"`(?:\.venv/bin/)?syntagma ([^`]+)`", prose(page).replace("\n", " "))
         lines = [line for kind in ("", "sh") for text in blocks(page, kind) for line in text.splitlines()]
@@ -91,6 +93,10 @@ def test_commands_and_options_exist(line: str) -> None:
     command = COMMANDS[name]
     known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
     assert {word.partition("=")[0] for word in words if word.startswith("-") and len(word) > 1} <= known | {"--help"}
+    classes = getattr(command, "where", TRAIN_SETTINGS if name == "train" else ())
+    settings = {setting for place in classes for setting in get_type_hints(load_class(place))}
+    given = {match.group(1) for word in words if (match := re.match(r"([a-z_]+)=", word))}
+    assert not classes or given <= settings | {"test"}
 
 
 def test_options_named_alone_exist() -> None:

@@ -110,7 +110,7 @@ def train(
 
     Of dependencies, files named *-dev.conllu are for scoring, or else every tenth sentence.
 
-    Example: syntagma parser train treebank/gold --silver treebank/gum-silver --out run --minutes 90 lr=3e-5
+    Example: syntagma parser train treebank/gold --silver treebank/gum-silver --out run --minutes 90 dropout=0.15
 
     Example: syntagma parser train --conllu de_gsd-ud-train.conllu --style negra --out run --minutes 30
     """
