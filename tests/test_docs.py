@@ -8,14 +8,15 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
-import typer.main
 
-from syntagma.cli import app
+from commands import COMMANDS
+from syntagma.cli.settings import load_class
+from syntagma.cli.train import _SETTINGS as TRAIN_SETTINGS
 from test_layout import ORDER
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -72,22 +73,9 @@ def test_the_layout_in_contributing_is_that_of_the_test() -> None:
     assert re.findall(r"`(\w+)`", " ".join(named)) == [name for name in ORDER if not name.startswith("__")]
 
 
-def leaves(command: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    """Every command with its name."""
-    inner = getattr(command, "commands", None)
-    if inner is None:
-        yield name, command
-        return
-    for word, one in inner.items():
-        yield from leaves(one, f"{name} {word}".strip())
-
-
-COMMANDS = dict(leaves(typer.main.get_command(app)))
-
-
 def written() -> list[str]:
-    """Every command that the documents write, inline or in a block."""
-    found = []
+    """Every command that the documents write, inline or in a block, and the examples of the help."""
+    found = [line for one in COMMANDS.values() for line in re.findall(r"Example: syntagma (.*)", one.help or "")]
     for page in USER_DOCS:
         found += re.findall(r"`(?:\.venv/bin/)?syntagma ([^`]+)`", prose(page).replace("\n", " "))
         lines = [line for kind in ("", "sh") for text in blocks(page, kind) for line in text.splitlines()]
@@ -105,6 +93,10 @@ def test_commands_and_options_exist(line: str) -> None:
     command = COMMANDS[name]
     known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
     assert {word.partition("=")[0] for word in words if word.startswith("-") and len(word) > 1} <= known | {"--help"}
+    classes = getattr(command, "where", TRAIN_SETTINGS if name == "train" else ())
+    settings = {setting for place in classes for setting in get_type_hints(load_class(place))}
+    given = {match.group(1) for word in words if (match := re.match(r"([a-z_]+)=", word))}
+    assert not classes or given <= settings | {"test"}
 
 
 def test_options_named_alone_exist() -> None:
@@ -139,9 +131,8 @@ def test_the_figures_of_the_readme_are_those_of_the_results() -> None:
 
 # What makes the tutorial short: smaller numbers, and no installation.
 SMALLER = {
-    "--dev 100 test=100": "--dev 6 test=6 --vocab-size 500",
-    "--preset small": "--preset tiny",
-    "--minutes 12 init=paraphrase-en": "steps=6 batch_tokens=600 validate_every=3",
+    "--dev 100 test=100 tokenizer=paraphrase-en": "--dev 6 test=6 vocab_size=500",
+    "--minutes 12 init=paraphrase-en": "--preset tiny steps=6 batch_tokens=600 validate_every=3",
     "--precision int8": "--precision fp16",
 }
 

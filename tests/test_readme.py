@@ -52,8 +52,11 @@ def test_training_on_your_own_pairs(syntagma: Run, tmp_path: Path, pairs: tuple[
     """As it stands there, but on a few pairs, with the smallest network and for a few steps."""
     (block,) = [text for text in SHELL if "syntagma train" in text]
     (tmp_path / "pairs.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in zip(*pairs, strict=True)), encoding="utf-8")
-    smaller = {"--dev 500": "--dev 4 --vocab-size 300", "--preset small": "--preset tiny", '"..."': '"I saw 3 dogs."'}
-    smaller["--minutes 150 init=paraphrase-en"] = "steps=6 batch_tokens=600"
+    smaller = {
+        "--dev 500 tokenizer=paraphrase-en": "--dev 4 vocab_size=300",
+        "--minutes 150 init=paraphrase-en": "--preset tiny steps=6 batch_tokens=600",
+        '"..."': '"I saw 3 dogs."',
+    }
     for old, new in smaller.items():
         assert old in block
         block = block.replace(old, new)

@@ -51,8 +51,12 @@ ALIASES: dict[str, dict[str, Alias]] = {
 }
 """For each class of settings: former names."""
 
-FLAGS: dict[str, str] = {"--engine": "--executor", "--each-ref": "--per-reference"}
-"""Former flags of any command that has the present one."""
+FLAGS: dict[str, str] = {
+    "--engine": "--executor",
+    "--each-ref": "--per-reference",
+    "--skip-filter": "--skip",
+}
+"""Former flags of any command that has the present one, or the setting of its name."""
 
 _warned: set[str] = set()
 

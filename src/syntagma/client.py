@@ -51,8 +51,8 @@ class Client:
 
     def models(self) -> list[dict[str, Any]]:
         """The models that the service has."""
-        found: list[dict[str, Any]] = self._json("/v1/models")["models"]
-        return found
+        models: list[dict[str, Any]] = self._json("/v1/models")["models"]
+        return models
 
     def generate(self, text: str, **options: Any) -> list[GeneratedText]:
         """The hypotheses for a text, best first; `options` are those of /v1/generate."""

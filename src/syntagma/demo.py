@@ -15,15 +15,15 @@ SENTENCE = "I wonder if somebody is planning on doing that."
 def main(sentence: str = SENTENCE) -> None:
     """Show the paraphrases of one sentence."""
     generator = Generator.from_pretrained("paraphrase-en")
-    found = generator(sentence, beam=8, nbest=5)
+    outputs = generator(sentence, beam=8, nbest=5)
     print(f"{sentence}\n")
-    for number, output in enumerate(found, 1):
+    for number, output in enumerate(outputs, 1):
         print(f"{number}. {output.text}")
-    for number, output in enumerate(found, 1):
+    for number, output in enumerate(outputs, 1):
         if output.tree is not None:
             print(f"\nThe tree of {number}:\n\n{draw(output.tree, columns(), colour())}")
     print("\nHow the first one grew, from <T> down:\n")
-    print(draw_trace(found[0], colour()))
+    print(draw_trace(outputs[0], colour()))
     print('\nYour own: .venv/bin/syntagma paraphrase --nbest 5 --trace "..."')
 
 

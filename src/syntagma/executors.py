@@ -84,7 +84,7 @@ def run_processes(work: Callable[[Job], Result], jobs: Iterable[Job], workers: i
             yield waiting.popleft().result()
     except BrokenProcessPool:
         what = "a worker process died, for want of memory perhaps"
-        raise SyntagmaError(what, remedy="run the same command again to go on, with fewer --workers") from None
+        raise SyntagmaError(what, remedy="run the same command again to go on, with fewer workers") from None
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 

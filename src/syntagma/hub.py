@@ -15,11 +15,11 @@ WEIGHTS = "model.safetensors"
 CHECKSUM = "weights_sha256"
 """The entry of config.json with the checksum of the weights."""
 FILES = ("config.json", WEIGHTS, "tokenizer.json", "words.txt", "README.md", "*.onnx")
-"""What a model's folder holds; nothing else is fetched."""
+"""The files of a model's folder; nothing else is fetched."""
 _MARIAN_FILES = ("config.json", "model.safetensors", "pytorch_model.bin", "vocab.json", "source.spm", "target.spm")
 _CTRANSLATE2_FILES = ("model.bin", "shared_vocabulary.json", "sentencepiece.model", "spm.model", "source.model")
 PRETRAINED_FILES = (*_MARIAN_FILES, *_CTRANSLATE2_FILES)
-"""What the folders of pretrained models hold, as Hugging Face and as CTranslate2 store them."""
+"""The files of pretrained models' folders, as Hugging Face and as CTranslate2 store them."""
 
 _BUNDLED = Path(__file__).parent / "bundled"
 

@@ -118,11 +118,11 @@ def levels(tree: Tree, words: Sequence[Any] | None = None) -> Iterator[Level]:
         grown: list[Token] = []
         below: list[tuple[int, int]] = []
         done = 0
-        for place, at in opened:
+        for place, opening in opened:
             grown += context[done:place]
             done = place + 1
             infill.append(PART)
-            child, end = at + 1, ends[at] - 1
+            child, end = opening + 1, ends[opening] - 1
             while child < end:
                 token = tokens[child]
                 infill.append(token)
@@ -151,8 +151,8 @@ def _tokens(tree: Tree, words: Sequence[Any] | None) -> tuple[list[Token], list[
     leaves = [index for index, item in enumerate(walk) if not ends[index] and item != CLOSE]
     if len(leaves) != len(words):
         raise ValueError(f"the tree has {len(leaves)} words, {len(words)} were given")
-    for at, word in zip(leaves, words, strict=True):
-        tokens[at] = word
+    for index, word in zip(leaves, words, strict=True):
+        tokens[index] = word
     return tokens, ends
 
 

@@ -59,7 +59,9 @@ class Stopwatch:
         """
         self.switch(self._part)
         total = sum(self.seconds.values())
-        lines = [_line(part, seconds, total) for part, seconds in sorted(self.seconds.items(), key=lambda one: -one[1])]
+        lines = [
+            _line(part, seconds, total) for part, seconds in sorted(self.seconds.items(), key=lambda item: -item[1])
+        ]
         inside = [] if network is None else [_line("of all this, in the network", network, total)]
         return "\n".join([*lines, *inside, _line("in all", total, total)])
 

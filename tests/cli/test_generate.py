@@ -28,7 +28,7 @@ def model(tmp_path: Path) -> Path:
 
 def test_generate(syntagma: Run, model: Path, tmp_path: Path) -> None:
     (tmp_path / "in.txt").write_bytes(b"I ate an apple.\n\n\xff\nHe can't.\n")
-    done = syntagma("generate", "--model", model, "-i", "in.txt", "--json", "--nbest", "2", "--threads", "1", check=1)
+    done = syntagma("generate", "--model", model, "-i", "in.txt", "--json", "--nbest", "2", "threads=1", check=1)
     records = [json.loads(line) for line in done.stdout.splitlines()]
     assert [record["source"] for record in records] == ["I ate an apple.", "", None, "He can't."]
     assert [len(record["hypotheses"]) for record in records] == [2, 0, 0, 2]
@@ -39,7 +39,7 @@ def test_generate(syntagma: Run, model: Path, tmp_path: Path) -> None:
     assert best["levels"][0] == "<T>"
     assert records[0]["hypotheses"][1]["score"] <= best["score"]
 
-    told = syntagma("generate", "--model", model, "--trace", "--profile", "--beam", "2", "I ate an apple.")
+    told = syntagma("generate", "--model", model, "--trace", "profile=true", "--beam", "2", "I ate an apple.")
     traced = told.stdout
     *parts, network, whole = (float(line.rsplit(" ", 1)[1].rstrip("%")) for line in told.stderr.splitlines())
     assert sum(parts) == pytest.approx(100, abs=1)
@@ -64,9 +64,7 @@ def test_generate(syntagma: Run, model: Path, tmp_path: Path) -> None:
     assert first != second
     assert "apple" in first.lower()
     assert first.endswith(" ate.")
-    drawn = syntagma(
-        "generate", "--model", model, "--sample", "--temperature", "2", "--nbest", "3", "--json", "I"
-    ).stdout
+    drawn = syntagma("generate", "--model", model, "sample=true", "temperature=2", "--nbest", "3", "--json", "I").stdout
     assert len(json.loads(drawn)["hypotheses"]) == 3
 
 
@@ -75,9 +73,14 @@ def test_generate_errors(syntagma: Run, model: Path) -> None:
     unclosed = syntagma("generate", "--model", model, "--template", "(S (NP)", "x", check=1)
     assert unclosed.stderr == "syntagma: column 1: the bracket opened here is never closed; add the missing ')'\n"
     assert "give --out" in syntagma("generate", "--model", model, "--resume", "x", check=1).stderr
-    alone = syntagma("generate", "--model", model, "--temperature", "0.5", "x", check=2)
-    assert "give --sample as well" in " ".join(alone.stderr.split())
-    assert "batch size" in syntagma("generate", "--model", model, "--batch-size", "0", "x", check=1).stderr
+    alone = syntagma("generate", "--model", model, "temperature=0.5", "x", check=2)
+    assert "give sample=true as well" in " ".join(alone.stderr.split())
+    for wrong, sentence in (
+        ("batch_size=0", "'batch_size' cannot be 0; give a number of at least 1"),
+        ("batch_size=few", "'batch_size' cannot be 'few'; give a value: whole number or auto"),
+        ("alhpa=0.5", "'alhpa' is not a setting of this command; did you mean 'alpha'?"),
+    ):
+        assert syntagma("generate", "--model", model, wrong, "x", check=1).stderr == f"syntagma: {sentence}\n"
 
 
 def test_resume_is_not_content_with_another_runs_file(syntagma: Run, model: Path, tmp_path: Path) -> None:
@@ -97,7 +100,7 @@ def test_resume_is_not_content_with_another_runs_file(syntagma: Run, model: Path
 
 def test_export_halves_the_weights_and_keeps_how_to_search(syntagma: Run, model: Path, tmp_path: Path) -> None:
     (tmp_path / "card.md").write_text("# To share\n")
-    chosen = ("--search", "beam=2", "--search", "forbid_copy=true", "--card", "card.md")
+    chosen = ("beam=2", "forbid_copy=true", "--card", "card.md")
     syntagma("export", "--model", model, "--out", "shared", *chosen)
     half, whole = ((folder / "model.safetensors").stat().st_size for folder in (tmp_path / "shared", model))
     assert half < 0.6 * whole
@@ -110,7 +113,7 @@ def test_export_halves_the_weights_and_keeps_how_to_search(syntagma: Run, model:
         == syntagma("generate", "--model", tmp_path / "shared", "--nbest", "2", "I ate.").stdout.splitlines()[:2]
     )
     for wrong, what in (
-        (("--search", "bream=2"), "'beam'"), (("--weights", "int4"), "int4"), (("--card", "no.md"), "no.md"),
+        (("bream=2",), "'beam'"), (("--weights", "int4"), "int4"), (("--card", "no.md"), "no.md"),
         ((), "it exists already"),
     ):  # fmt: skip
         out = "shared" if not wrong else "other"
@@ -131,17 +134,17 @@ def test_the_precision_of_an_export(syntagma: Run, model: Path, tmp_path: Path) 
 
 def test_export_lists_the_words_that_a_model_knows(syntagma: Run, model: Path, tmp_path: Path) -> None:
     (tmp_path / "texts.txt").write_text("I ate an apple.\n")
-    no_list = syntagma("export", "--model", model, "--out", "plain", "--search", "coin=false", check=1).stderr
+    no_list = syntagma("export", "--model", model, "--out", "plain", "coin=false", check=1).stderr
     assert no_list == (
         "syntagma: 'coin' is now known_words_only=True; the old name goes with the next release\n"
         "syntagma: known_words_only needs the words that the model knows; give --words\n"
     )
-    syntagma("export", "--model", model, "--out", "shared", "--search", "known_words_only=true", "--words", "texts.txt")
+    syntagma("export", "--model", model, "--out", "shared", "known_words_only=true", "--words", "texts.txt")
     assert (tmp_path / "shared" / "words.txt").read_text().split() == ["an", "apple", "ate", "i"]
     syntagma("export", "--model", tmp_path / "shared", "--out", "again")  # which keeps them
     written = syntagma("generate", "--model", tmp_path / "again", "--nbest", "3", "I can't.").stdout
     assert set(re.findall("[a-z]+", written.lower())) <= {"an", "apple", "ate", "i", "can", "t", "ca", "n"}
-    assert "no list" in syntagma("generate", "--model", model, "--known-words-only", "I ate.", check=1).stderr
+    assert "no list" in syntagma("generate", "--model", model, "known_words_only=true", "I ate.", check=1).stderr
 
 
 def test_a_note_that_many_lines_have_is_not_said_of_each(

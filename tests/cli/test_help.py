@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
-import typer
+import typer.main
 from rich.text import Text
 
+from commands import COMMANDS
 from syntagma.cli import FAMILIES, app, command_line
-
-
-def commands(command: Any) -> Iterator[Any]:
-    """A command and all below it."""
-    yield command
-    for below in getattr(command, "commands", {}).values():
-        yield from commands(below)
+from syntagma.cli.settings import explain_flags
 
 
 def test_no_help_is_taken_for_markup() -> None:
     """Brackets would be: `[default: 5]` in a help text is not shown."""
-    every = list(commands(typer.main.get_command(app)))
+    every = list(COMMANDS.values())
+    for command in every:
+        if hasattr(command, "where"):
+            explain_flags(command)
     helps = [option.help for command in every for option in command.params if getattr(option, "help", None)]
     helps += [command.help for command in every if command.help]
     assert len(helps) > 100

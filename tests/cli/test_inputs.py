@@ -35,7 +35,7 @@ INPUTS = {
     "levels": TREES,
     "backtranslate": SENTENCES,
 }
-LOOSE = [*(f"--skip-filter={name}" for name in MANY), "--min-similarity=0", "--min-sentences=0", "--workers=1"]
+LOOSE = [*(f"skip={name}" for name in MANY), "min_similarity=0", "min_sentences=0", "--workers=1"]
 
 
 def reading(command: Any, name: str = "") -> Iterator[str]:

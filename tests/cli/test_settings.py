@@ -9,12 +9,19 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from commands import COMMANDS
 from syntagma import aliases
 from syntagma.cli import app
-from syntagma.cli.settings import modern, split_settings
+from syntagma.cli.settings import explain_flags, modern, read_settings, split_settings
+from syntagma.errors import ConfigError
+from syntagma.search import SearchOptions, SteeredText
+from syntagma.settings import describe
 
 SEARCH = "syntagma.search.options:SearchOptions"
+GENERATE = "syntagma.cli.generate:GenerateSettings"
 CORPUS = "syntagma.corpus.options:CorpusOptions"
+
+
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
@@ -26,21 +33,29 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        (["--alpha", "0.5", "text"], ["--search", "alpha=0.5", "text"]),
-        (["--alpha=0.5"], ["--search", "alpha=0.5"]),
-        (["--forbid-copy", "--no-split"], ["--search", "forbid_copy=true", "--search", "split=false"]),
-        (["--no-adjacent-repeats"], ["--search", "no_adjacent_repeats=true"]),
-        (["--adjacent-repeats"], ["--search", "no_adjacent_repeats=false"]),
-        (["--no-coin", "--rank", "whole"], ["--search", "known_words_only=true", "--search", "rerank=seq2seq"]),
-        (["--engine", "ray"], ["--executor", "ray"]),
+        (["--alpha", "0.5", "text"], ["alpha=0.5", "text"]),
+        (["--alpha=0.5"], ["alpha=0.5"]),
+        (["--search", "alpha=0.5", "--search=beam=2"], ["alpha=0.5", "beam=2"]),
+        (["--search", "paper", "text"], ["--search", "paper", "text"]),
+        (["--forbid-copy", "--no-split"], ["forbid_copy=true", "split=false"]),
+        (["--no-adjacent-repeats"], ["no_adjacent_repeats=true"]),
+        (["--adjacent-repeats"], ["no_adjacent_repeats=false"]),
+        (["--no-coin", "--rank", "whole"], ["known_words_only=true", "rerank=seq2seq"]),
+        (["--engine", "ray", "--workers", "2"], ["executor=ray", "workers=2"]),
+        (["--jsonl", "--no-jsonl", "--sample"], ["jsonl=true", "jsonl=false", "sample=true"]),
         (["--beam", "3", "--alhpa", "1"], ["--beam", "3", "--alhpa", "1"]),
-        (["--no-alpha"], ["--no-alpha"]),
+        (["--no-alpha", "--source"], ["--no-alpha", "--source"]),
         (["--", "--alpha"], ["--", "--alpha"]),
     ],
 )
 def test_former_flags(given: list[str], expected: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert list(modern(given, ["--beam", "--executor"], SEARCH, "--search")) == expected
+    assert list(modern(given, ["--beam"], [SEARCH, GENERATE], "--search")) == expected
     assert ("is now" in capsys.readouterr().err) == (given != expected)
+
+
+def test_a_former_flag_whose_present_form_is_a_flag(capsys: pytest.CaptureFixture[str]) -> None:
+    assert list(modern(["--engine", "ray"], ["--executor"], [CORPUS])) == ["--executor", "ray"]
+    assert "is now --executor" in capsys.readouterr().err
 
 
 def test_settings_stand_among_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -48,6 +63,20 @@ def test_settings_stand_among_files(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     (tmp_path / "odd=name.tsv").touch()
     files, settings = split_settings(["a.tsv", "max_words=4", "odd=name.tsv", "max_wrods=3", "b/x=1"], CORPUS)
     assert (files, settings) == (["a.tsv", "odd=name.tsv", "b/x=1"], ["max_words=4", "max_wrods=3"])
+
+
+def test_settings_of_several_classes() -> None:
+    assert read_settings(["workers=2", "alpha=0.5", "coin=false"], SEARCH, GENERATE) == [
+        {"alpha": 0.5, "known_words_only": True},
+        {"workers": 2},
+    ]
+    with pytest.raises(ConfigError, match="'wokers' is not a setting of this command; did you mean 'workers'"):
+        read_settings(["wokers=2"], SEARCH, GENERATE)
+
+
+def test_texts_with_an_equals_sign_are_texts() -> None:
+    texts = ["He said that E = mc2.", "x = 1", "5=5", "If a=b, then b=a."]
+    assert split_settings([*texts, "alpha=0.5", "alhpa=0.5"], SEARCH) == (texts, ["alpha=0.5", "alhpa=0.5"])
 
 
 @pytest.mark.parametrize(
@@ -68,25 +97,49 @@ def test_all_settings_are_listed(command: str, line: tuple[str, ...]) -> None:
 
 def test_every_setting_is_described() -> None:
     from syntagma.cli.evaluate import EvaluateSettings
+    from syntagma.cli.generate import GenerateSettings
+    from syntagma.corpus.backtranslation.options import BacktranslationOptions
     from syntagma.corpus.options import CorpusOptions
     from syntagma.network.config import ModelConfig
     from syntagma.parse.settings import ParserTrainConfig
-    from syntagma.search import SearchOptions
-    from syntagma.settings import describe
     from syntagma.train.config import TrainConfig
 
     ids = {"pad", "start", "end", "sep", "part"}
-    for kind in (SearchOptions, TrainConfig, ModelConfig, CorpusOptions, EvaluateSettings, ParserTrainConfig):
+    kinds = (
+        SearchOptions, SteeredText, GenerateSettings, TrainConfig, ModelConfig, CorpusOptions, BacktranslationOptions,
+        EvaluateSettings, ParserTrainConfig,
+    )  # fmt: skip
+    for kind in kinds:
         assert [line.name for line in describe(kind) if not line.help.endswith(".") and line.name not in ids] == []
 
 
-@pytest.mark.parametrize("command", ["generate", "prepare", "evaluate"])
-def test_commands_have_few_options(command: str) -> None:
-    import typer
+@pytest.mark.parametrize(
+    ("command", "most"),
+    [("generate", 20), ("paraphrase", 20), ("prepare", 16), ("evaluate", 15), ("backtranslate", 14), ("distill", 13)],
+)
+def test_commands_have_few_options(command: str, most: int) -> None:
+    assert len(COMMANDS[command].params) <= most
 
-    parameters = typer.main.get_command(app).commands[command].params  # type: ignore[attr-defined]
-    assert len(parameters) <= 31
-    assert sum(parameter.rich_help_panel is None for parameter in parameters) <= 2  # arguments, and --help
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_has_headings_and_an_example(command: str) -> None:
+    options = [parameter for parameter in COMMANDS[command].params if parameter.param_type_name == "option"]
+    if len(options) > 9:
+        assert [option.name for option in options if option.rich_help_panel is None and not option.hidden] == []
+    assert f"Example: syntagma {command} " in (COMMANDS[command].help or "")
+
+
+def test_flags_are_read_off_the_settings() -> None:
+    flags = {parameter.name: parameter for parameter in COMMANDS["generate"].params}
+    explain_flags(COMMANDS["generate"])
+    told = {line.name: line.help for kind in (SearchOptions, SteeredText) for line in describe(kind)}
+    for name in ("beam", "template", "exemplar", "control", "start"):
+        assert flags[name].help == told[name]
+    assert flags["must"].help == f"{told['must']} Repeat it for several."
+    assert (flags["must"].multiple, flags["beam"].multiple) == (True, False)
+    wrong = CliRunner().invoke(app, ["generate", "--control", "firm", "x"])
+    assert wrong.exit_code == 2
+    assert "soft" in wrong.output
 
 
 @pytest.mark.parametrize("variable", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])

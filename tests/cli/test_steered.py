@@ -65,7 +65,7 @@ def test_bad_lines_are_one_sentence_each_and_others_go_on(syntagma: Run, model: 
         '{"source": "I ate.", "control": "firm"}',
         '{"source": "I ate.", "must": "apple"}',
     ]
-    done = syntagma("generate", "--model", model, "--jsonl", "--json", stdin="\n".join(lines), check=1)
+    done = syntagma("generate", "--model", model, "jsonl=true", "--json", stdin="\n".join(lines), check=1)
     said = done.stderr.splitlines()
     assert [line.split(": ")[1] for line in said] == [f"line {number}" for number in range(1, 7)]
     assert "did you mean 'template'?" in said[0]
@@ -78,16 +78,15 @@ def test_bad_lines_are_one_sentence_each_and_others_go_on(syntagma: Run, model: 
     assert [len(record["hypotheses"]) for record in records] == [0] * 6 + [1]  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("option", ["--templates", "--exemplars"])
-def test_a_file_of_steering_is_aligned_with_the_texts(syntagma: Run, model: Path, tmp_path: Path, option: str) -> None:
-    name = option.strip("-").removesuffix("s")
+@pytest.mark.parametrize("name", ["template", "exemplar"])
+def test_a_file_of_steering_is_aligned_with_the_texts(syntagma: Run, model: Path, tmp_path: Path, name: str) -> None:
     asked = {"template": ["(S (NP) (VP))", "", "(NP (NP) (PP))"], "exemplar": ["He left.", "", "The end of it."]}[name]
     sources = ["I ate an apple.", "He can't.", "I ate."]
     (tmp_path / "in.txt").write_text("\n".join(sources) + "\n")
     (tmp_path / "shapes.txt").write_text("\n".join(asked) + "\n")
-    common = ("generate", "--model", model, "-i", "in.txt", option, "shapes.txt", "--control", "hard", "--json")
+    common = ("generate", "--model", model, "-i", "in.txt", f"{name}s=shapes.txt", "--control", "hard", "--json")
     records = _records(syntagma(*common).stdout)
-    spread = _records(syntagma(*common, "--workers", "2").stdout)
+    spread = _records(syntagma(*common, "workers=2").stdout)
     generator = Generator.from_pretrained(model)
     for source, shape, record, other in zip(sources, asked, records, spread, strict=True):
         steering = {name: shape, "control": "hard"} if shape else {}
@@ -98,7 +97,7 @@ def test_a_file_of_steering_is_aligned_with_the_texts(syntagma: Run, model: Path
     assert "it has 1 lines and there are more texts" in syntagma(*common, check=1).stderr
     (tmp_path / "shapes.txt").write_text("\n" * 4)
     assert "there are fewer texts" in syntagma(*common, check=1).stderr
-    both = syntagma(*common, "--jsonl", check=1).stderr
+    both = syntagma(*common, "jsonl=true", check=1).stderr
     assert both.endswith("each say how a line is steered; give one of them\n")
 
 

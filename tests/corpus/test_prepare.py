@@ -9,6 +9,8 @@ import pytest
 from syntagma.corpus import Corpus, CorpusOptions, Input, prepare
 from syntagma.corpus.options import AUTO
 from syntagma.errors import ConfigError, InputError, SyntagmaError
+from syntagma.hub import find_folder
+from syntagma.text.vocabulary import load_vocabulary
 
 Make = Callable[..., Corpus]
 Write = Callable[[int], tuple[str, str]]
@@ -146,10 +148,23 @@ def test_a_tokenizer_is_used_again(made: Make) -> None:
     first = made("I see.\tI do see.\n")
     path = str(first.folder / "tokenizer.json")
     assert made("Oh.\tOh no.\n", "b", tokenizer=path).fingerprint == first.fingerprint
+    assert made("Oh.\tOh no.\n", "d", tokenizer=str(first.folder)).fingerprint == first.fingerprint
     with pytest.raises(
         ConfigError, match=r"this vocabulary has the labels S NP VP PP, not S NP; give --labels S,NP,VP,PP"
     ):
         made("Oh.\tOh no.\n", "c", tokenizer=path, labels=("S", "NP"))
+
+
+def test_the_tokenizer_of_a_bundled_model(made: Make) -> None:
+    corpus = made("Oh.\tOh no.\n", tokenizer="paraphrase-en")
+    assert (
+        corpus.fingerprint
+        == load_vocabulary(find_folder("paraphrase-en", "model", "model") / "tokenizer.json").fingerprint
+    )
+    with pytest.raises(ConfigError, match="there is no model 'paraphrase-xx'; give a folder, a hub id, or a bundled"):
+        made("Oh.\tOh no.\n", "b", tokenizer="paraphrase-xx")
+    with pytest.raises(InputError, match=r"no\.json: it cannot be opened"):
+        made("Oh.\tOh no.\n", "c", tokenizer="no.json")
 
 
 def test_depth_noise_and_scripts(made: Make) -> None:

@@ -223,7 +223,7 @@ def test_with_a_parser_its_name_is_signed(run, monkeypatch: pytest.MonkeyPatch) 
         (("--hyp", "@hyp", "--ref", "@one", "--metrics", "bleu"), "different numbers of lines"),
         (("--hyp", "@open", "--ref", "@ref", "--metrics", "bleu"), "open label <VP>"),
         (("--hyp", "@none", "--ref", "@none", "--metrics", "bleu"), "there are no segments"),
-        ((*TEXT, "--metrics", "d_syn", "--parser", "none"), "d_syn needs --hyp-trees or --parser"),
+        ((*TEXT, "--metrics", "d_syn", "--parser", "none"), "d_syn needs hyp_trees= or --parser"),
     ],
 )
 def test_errors_are_one_clear_sentence(run, arguments: tuple[str, ...], message: str) -> None:

@@ -88,7 +88,7 @@ def test_a_baselines_open_label_names_its_file(put) -> None:
     [
         ({}, "there are no hypotheses"),
         ({"hyp": "h", "refs": ("a", "b"), "ref_trees": ("t",)}, "2 reference files and 1 files of their trees"),
-        ({"hyp": "h", "against_trees": "t"}, "--against-trees is given without --against"),
+        ({"hyp": "h", "against_trees": "t"}, "against_trees is given without --against"),
         ({"hyp": "h", "hyp_trees": "t", "against": "b"}, "the baseline's are not"),
         ({"hyp": "-", "refs": ("-",)}, "more than one file"),
         ({"hyp": "/no/such/file"}, "cannot be opened"),

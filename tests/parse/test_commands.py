@@ -147,7 +147,7 @@ def test_score_of_a_file(treebank: Path, tmp_path: Path) -> None:
 
 
 def test_train_makes_a_parser(encoder: Path, treebank: Path, tmp_path: Path) -> None:
-    options = ("--out", tmp_path / "run", "--encoder", encoder, "--epochs", "1", "--set", "batch_pieces=64")
+    options = ("--out", tmp_path / "run", "--encoder", encoder, "--epochs", "1", "batch_pieces=64")
     told = json.loads(run("parser", "train", treebank, "--silver", treebank, *options).stdout)
     assert told["dev"]["sentences"] == 7
     assert sorted(path.name for path in (tmp_path / "run").iterdir()) == [
@@ -157,7 +157,7 @@ def test_train_makes_a_parser(encoder: Path, treebank: Path, tmp_path: Path) -> 
     assert tree.startswith("(TOP ")
     assert json.loads(run("parser", "train", treebank, "--silver", treebank, *options).stdout) == told
     with pytest.raises(SyntagmaError, match="'colour' is not a setting of ParserTrainConfig"):
-        run("parser", "train", treebank, "--out", tmp_path, "--set", "colour=red")
+        run("parser", "train", treebank, "--out", tmp_path, "colour=red")
 
 
 def test_parsers_are_exported_to_share(tiny: Path, tmp_path: Path) -> None:

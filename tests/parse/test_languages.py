@@ -79,7 +79,7 @@ def test_too_few_sentences(tmp_path: Path) -> None:
 
 def test_a_parser_is_trained_on_dependencies_and_says_its_language(file: Path, encoder: Path, tmp_path: Path) -> None:
     arguments = ("--conllu", file, "--style", "negra", "--out", tmp_path / "run", "--encoder", encoder)
-    result = run("parser", "train", *arguments, "--epochs", "1", "--set", "span_width=8")
+    result = run("parser", "train", *arguments, "--epochs", "1", "span_width=8")
     assert "the trees look like the language 'de'" in result.stderr
     model = Path(json.loads(result.stdout)["model"])
     config = json.loads((model / "config.json").read_text())

@@ -59,17 +59,15 @@ def test_constraints_that_leave_nothing_are_said() -> None:
 def test_options_on_the_command_line(syntagma: Run, tmp_path: Path) -> None:
     about = {"search": {"max_depth": 4, "max_tokens": 10, "novel": True}}
     save_pretrained(tmp_path / "model", random_model(SUBWORDS, 4), SUBWORDS, "# Random\n", about=about)
-    plain = syntagma(
-        "generate", "--model", "model", "--search", "forbid_copy=true", "--search", "rerank=joint", TEXTS[0]
-    )
+    plain = syntagma("generate", "--model", "model", "forbid_copy=true", "rerank=joint", TEXTS[0])
     assert plain.stderr == ""
     former = syntagma("generate", "--model", "model", "--novel", "--rank", "joint", TEXTS[0])
     assert former.stdout == plain.stdout
     assert former.stderr.count("is now") == 2
-    syntagma("generate", "--model", "model", "--search", "paper", "--search", "max_depth=3", "--device", "cpu", "I")
+    syntagma("generate", "--model", "model", "--search", "paper", "max_depth=3", "--device", "cpu", "I")
     wrong = syntagma("generate", "--model", "model", "--device", "cuda:3", "I", check=1)
     assert wrong.stderr == "syntagma: the device 'cuda:3' is not here; give another, or auto\n"
-    wrong = syntagma("generate", "--model", "model", "--search", "rerank=seq2seq", "I", "an apple", check=1)
+    wrong = syntagma("generate", "--model", "model", "rerank=seq2seq", "I", "an apple", check=1)
     assert wrong.stderr.count("this model has not learnt to write whole texts") == 2
 
 

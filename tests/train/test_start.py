@@ -16,6 +16,7 @@ from syntagma.network.storage import from_pretrained
 from syntagma.train import TrainConfig, train
 from syntagma.train.data import Data
 from syntagma.train.start import settled, starting_network
+from train.toy import make_corpus
 
 
 @pytest.fixture(scope="module")
@@ -115,3 +116,14 @@ def test_a_bundled_model_starts_a_run_with_another_vocabulary(corpus: Corpus) ->
     for name in ("embedding.weight", "output_bias"):
         mine, origin = grown.state_dict()[name], start.network.state_dict()[name]
         assert torch.equal(mine[[row for row, _ in shared]], origin[[row for _, row in shared]])
+
+
+def test_a_bundled_model_starts_near_on_its_own_pieces(tmp_path: Path) -> None:
+    """As README and docs/training.md say: `prepare ... tokenizer=paraphrase-en`, then `init=paraphrase-en`."""
+    losses = []
+    for vocabulary in ({}, {"tokenizer": "paraphrase-en"}):
+        data = make_corpus(tmp_path / str(len(losses)), pairs=30, dev=3, **vocabulary)
+        config = settled(TrainConfig.from_dict({"data": str(data.folder), "init": "paraphrase-en"}))
+        losses.append(loss(data, starting_network(config, data).eval()))
+    far, near = losses
+    assert near < 0.1 * far

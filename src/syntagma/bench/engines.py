@@ -56,8 +56,8 @@ def _export_int8(model: Path, out: Path) -> None:
 def _own(generator: Any, texts: list[str]) -> Engine:
     def run(beam: int, batch: int) -> list[int]:
         options = generator.defaults.changed({"beam": beam})
-        found = generator.stream(texts, options=options, batch=batch)
-        return [len(generator.vocabulary.encode(one[0].text)) for one in found]
+        results = generator.stream(texts, options=options, batch=batch)
+        return [len(generator.vocabulary.encode(outputs[0].text)) for outputs in results]
 
     return run
 
@@ -83,7 +83,9 @@ def _hugging_face(network: Network, longest: int, rows: list[list[int]]) -> Engi
                     max_new_tokens=longest,
                     early_stopping=beam > 1,
                 )
-            lengths += [sum(at not in (config.pad, config.end, config.start) for at in row) for row in made.tolist()]
+            lengths += [
+                sum(token not in (config.pad, config.end, config.start) for token in row) for row in made.tolist()
+            ]
         return lengths
 
     return run
@@ -98,7 +100,7 @@ def _ctranslate2(
 
     to_ctranslate2(network, folder / weights, weights)
     translator = ctranslate2.Translator(str(folder / weights), inter_threads=1, intra_threads=threads)
-    written = [[str(at) for at in row] for row in rows]
+    written = [[str(token) for token in row] for row in rows]
 
     def run(beam: int, batch: int) -> list[int]:
         lengths: list[int] = []
@@ -106,7 +108,7 @@ def _ctranslate2(
             done = translator.translate_batch(
                 written[start : start + batch], beam_size=beam, max_decoding_length=longest
             )
-            lengths += [len(one.hypotheses[0]) for one in done]
+            lengths += [len(result.hypotheses[0]) for result in done]
         return lengths
 
     return run

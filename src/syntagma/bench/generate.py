@@ -124,7 +124,7 @@ def _described(folder: Path) -> str:
     model = ModelFolder.open(folder)
     config, usual = model.config, asdict(SearchOptions())
     size = (config.width, config.feed_forward, config.decoder_layers)
-    names = [name for name, one in PRESETS.items() if _size(one) == size]
+    names = [name for name, preset in PRESETS.items() if _size(preset) == size]
     layers = f"{config.source_layers}+{config.context_layers}+{config.decoder_layers}"
     shape = names[0] if names else f"{layers} layers, {config.width} wide"
     options = asdict(SearchOptions.from_dict(model.about.get("search", {})))

@@ -76,10 +76,10 @@ def _sentences(text: Path | None, count: int) -> list[list[str]]:
     if text is None:
         return [line.split() for line in islice(cycle(_SENTENCES), count)]
     words = (list(split(line).texts()) for line in read_lines(text))
-    found = list(islice((some for some in words if len(some) == LENGTH), count))
-    if not found:
+    sentences = list(islice((some for some in words if len(some) == LENGTH), count))
+    if not sentences:
         raise InputError(f"it has no sentence of {LENGTH} words", Place(str(text)), "give a file of plain sentences")
-    return found
+    return sentences
 
 
 _PARSE_ONE = """

@@ -119,10 +119,10 @@ def _infill(context: list[int], shape: Shape, draw: random.Random, last: bool) -
     parts = sum(token < FIRST_WORD for token in context)
     tokens = [draw.randrange(FIRST_WORD, VOCABULARY) for _ in range(max(parts, shape.infill - parts))]
     if not last:
-        for at in draw.sample(range(len(tokens)), min(shape.parts, len(tokens))):
-            tokens[at] = draw.randrange(TOP_ID + 1, FIRST_WORD)
+        for index in draw.sample(range(len(tokens)), min(shape.parts, len(tokens))):
+            tokens[index] = draw.randrange(TOP_ID + 1, FIRST_WORD)
     starts = {0, *draw.sample(range(1, len(tokens)), parts - 1)}
-    return [token for at, one in enumerate(tokens) for token in ([PART_ID, one] if at in starts else [one])]
+    return [item for index, token in enumerate(tokens) for item in ([PART_ID, token] if index in starts else [token])]
 
 
 def _grow(context: list[int], infill: list[int]) -> list[int]:
@@ -157,7 +157,9 @@ def make_loss(preset_name: str, examples: Triplets) -> Callable[[], float]:
 
     def loss() -> float:
         with torch.no_grad():
-            return float(network.loss(make_batch([Example(*one) for one in examples], network.config), 0.1).total)
+            return float(
+                network.loss(make_batch([Example(*example) for example in examples], network.config), 0.1).total
+            )
 
     return loss
 
@@ -177,7 +179,7 @@ def make_step(preset_name: str, examples: Triplets, precision: Precision = "fp32
     config = TrainConfig("none", preset=preset_name, accelerator="cpu", precision=precision)
     torch.manual_seed(1)
     network = Network(preset(preset_name, VOCABULARY, labels=_labels())).train()
-    ready = [Example(*one) for one in examples]
+    ready = [Example(*example) for example in examples]
 
     class Ready:
         """Examples that are at hand, in place of a corpus."""

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated, Any
 
 import typer
 
-from syntagma.cli.common import bars, option
-from syntagma.cli.settings import settings_command
+from syntagma.cli.common import bars, option, resumable
+from syntagma.cli.settings import settings_command, settings_option, split_settings
 
-_INPUT, _MODELS, _FILTERS, _RUN = "Input", "Translation", "Filters", "The run"
+_SETTINGS = "syntagma.corpus.backtranslation.options:BacktranslationOptions"
+_INPUT, _MODELS, _RUN = "Input", "Translation", "The run"
+_FLAGS = ("inputs", "back", "there", "exclude", "candidates", "beam", "weights")
+"""Settings that have a flag, or that nobody gives."""
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this file to `app`."""
-    kind = settings_command("syntagma.corpus.backtranslation.options:BacktranslationOptions")
-    app.command("backtranslate", cls=kind)(backtranslate)
+    app.command("backtranslate", cls=settings_command(_SETTINGS))(backtranslate)
 
 
 def backtranslate(
@@ -25,10 +26,10 @@ def backtranslate(
     ],
     out: Annotated[str, option(_RUN, "The folder to make; run the same command again to go on after a stop.")],
     text: Annotated[
-        list[str] | None, typer.Argument(help="Sentences; without any, -i or --bitext is read.", show_default=False)
-    ] = None,
-    there: Annotated[
-        str | None, option(_MODELS, "The folder of the model out of English; none for a bitext.", show_default=False)
+        list[str] | None,
+        typer.Argument(
+            help="Sentences; without any, -i or --bitext is read. And settings, key=value.", show_default=False
+        ),
     ] = None,
     source: Annotated[
         list[str] | None,
@@ -44,39 +45,16 @@ def backtranslate(
         list[str] | None,
         option(_INPUT, "A file of foreign<TAB>English lines in place of text; may be given again.", show_default=False),
     ] = None,
-    columns: Annotated[
-        str | None, option(_INPUT, "Foreign and English column of a bitext.", show_default="0,1 for TSV")
-    ] = None,
     exclude: Annotated[
         list[str] | None,
         option(_INPUT, "A file (TSV or text) of which no sentence may be used or made.", show_default=False),
     ] = None,
-    candidates: Annotated[int, option(_MODELS, "Translations of each sentence in the first step.", min=1)] = 1,
-    beam: Annotated[int, option(_MODELS, "The beam of both steps.", min=1)] = 4,
-    sample: Annotated[
-        int, option(_MODELS, "Draw the first step's from so many of the likeliest pieces; 0: beam search.", min=0)
-    ] = 0,
-    temperature: Annotated[float, option(_MODELS, "Of what is drawn.")] = 1.0,
-    seed: Annotated[int, option(_MODELS, "Decides what is drawn.")] = 1,
-    min_words: Annotated[int, option(_FILTERS, "Fewest words, on both sides.")] = 3,
-    max_words: Annotated[int, option(_FILTERS, "Most words, on both sides.")] = 40,
-    max_ratio: Annotated[float, option(_FILTERS, "Most words of the longer side for one of the shorter.")] = 2.0,
-    max_overlap: Annotated[float, option(_FILTERS, "Most words in common (Jaccard index).")] = 0.85,
-    min_similarity: Annotated[
-        float, option(_FILTERS, "Least cosine of the meanings (extra: similarity); 0 measures none.")
-    ] = 0.8,
-    min_sentences: Annotated[
-        int,
-        option(_FILTERS, "A word that the sentence lacks must be in so many of the input; 0 for little input."),
-    ] = 2,
-    words: Annotated[
-        str | None, option(_FILTERS, "A file of words, one a line, that are known besides.", show_default=False)
+    there: Annotated[
+        str | None, option(_MODELS, "The folder of the model out of English; none for a bitext.", show_default=False)
     ] = None,
-    skip: Annotated[
-        list[str] | None,
-        option(_FILTERS, "Leave out a filter, such as pronouns; may be given again.", "--skip-filter"),
-    ] = None,
-    chunk_rows: Annotated[int, option(_RUN, "Rows of a piece of work: what a stop can cost.")] = 1000,
+    candidates: Annotated[int, option(_MODELS, None)] = 1,
+    beam: Annotated[int, option(_MODELS, None)] = 4,
+    settings: Annotated[bool, settings_option(_RUN, _SETTINGS, without=_FLAGS)] = False,
     executor: Annotated[
         str, option(_RUN, "local, or ray (extra: ray; --out and the models on storage that every machine sees).")
     ] = "local",
@@ -93,13 +71,15 @@ def backtranslate(
 
     Example: syntagma backtranslate -i mail.txt --there opus-mt-en-fr --back opus-mt-fr-en --out pairs
 
-    Example: syntagma backtranslate --bitext de-en.tsv --back opus-mt-de-en --out pairs
+    Example: syntagma backtranslate --bitext de-en.tsv --back opus-mt-de-en --out pairs max_words=30 skip=pronouns
     """
     from syntagma.corpus.backtranslation.build import ARGUMENTS
     from syntagma.corpus.backtranslation.build import backtranslate as make
     from syntagma.corpus.backtranslation.options import BacktranslationOptions
     from syntagma.errors import ConfigError
 
+    text, arguments = split_settings(text or [], _SETTINGS)
+    given = BacktranslationOptions.read_arguments(arguments)
     if sum(map(bool, (text, source, bitext))) > 1:
         raise ConfigError("there are several kinds of input", remedy="give sentences, or -i, or --bitext")
     if bitext and there:
@@ -108,35 +88,18 @@ def backtranslate(
     if not bitext and not there:
         what = "text needs a model into another language"
         raise ConfigError(what, remedy="give --there FOLDER, or --bitext with foreign<TAB>English lines")
+    columns = [name for item in given.get("columns", ()) for name in item.split(",")]
     if columns and not bitext:
-        raise ConfigError("--columns is for a bitext", remedy="leave it out")
-    options = BacktranslationOptions(
-        inputs=(ARGUMENTS,) if text else tuple(bitext or source or ["-"]),
-        there=there,
-        back=back,
-        columns=tuple(columns.split(",")) if columns else (),
-        exclude=tuple(exclude or ()),
-        words=words,
-        candidates=candidates,
-        beam=beam,
-        sample=sample,
-        temperature=temperature,
-        seed=seed,
-        min_words=min_words,
-        max_words=max_words,
-        max_ratio=max_ratio,
-        max_overlap=max_overlap,
-        min_similarity=min_similarity,
-        min_sentences=min_sentences,
-        skip=tuple(skip or ()),
-        chunk_rows=chunk_rows,
-    )
-    try:
-        with bars({"read": "rows read", "paraphrase": "paraphrased"}) as watch:
-            about = make(options, out, texts=text, executor=executor, workers=workers, overwrite=overwrite, watch=watch)
-    except KeyboardInterrupt:
-        print("syntagma: stopped; run the same command again to go on", file=sys.stderr)
-        raise typer.Exit(130) from None
+        raise ConfigError("columns= is for a bitext", remedy="leave it out")
+    flags = {
+        "inputs": [ARGUMENTS] if text else (bitext or source or ["-"]), "there": there, "back": back,
+        "exclude": exclude or [], "candidates": candidates, "beam": beam,
+    }  # fmt: skip
+    options = BacktranslationOptions.from_dict({**flags, **given, "columns": columns})
+    with resumable(), bars({"read": "rows read", "paraphrase": "paraphrased"}) as watch:
+        about = make(
+            options, out, texts=text or None, executor=executor, workers=workers, overwrite=overwrite, watch=watch
+        )
     if as_json:
         from json import dumps
 

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from syntagma.cli.common import option
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -38,30 +40,37 @@ def bench(
     name: Annotated[Bench, typer.Argument(help="What to measure.")] = Bench.core,
     data: Annotated[
         Path | None,
-        typer.Option(
-            help="Real data instead of made-up: core: trees; parse, serve: sentences; metrics: pairs; "
-            "generate: models; start: this project, whose environment is measured."
+        option(
+            "What is measured",
+            "Real data instead of made-up: core: trees; parse, serve: sentences; metrics: pairs; "
+            "generate: models; start: this project, whose environment is measured.",
         ),
     ] = None,
-    quick: Annotated[bool, typer.Option(help="Leave out what takes minutes.")] = False,
-    model: Annotated[str | None, typer.Option(help="serve: the model to serve.")] = None,
-    seconds: Annotated[float, typer.Option(min=0.1, help="serve: how long the clients ask each time.")] = 30.0,
-    clients: Annotated[int, typer.Option(min=1, help="serve: how many clients ask at once.")] = 200,
+    quick: Annotated[bool, option("What is measured", "Leave out what takes minutes.")] = False,
+    model: Annotated[str | None, option("`bench serve`", "serve: the model to serve.")] = None,
+    seconds: Annotated[float, option("`bench serve`", "serve: how long the clients ask each time.", min=0.1)] = 30.0,
+    clients: Annotated[int, option("`bench serve`", "serve: how many clients ask at once.", min=1)] = 200,
     setting: Annotated[
         list[str] | None,
-        typer.Option(help="generate: BEAMxBATCH, such as 5x32, instead of 1 and 5 by 1 and 32; repeat it."),
+        option("`bench generate`", "generate: BEAMxBATCH, such as 5x32, instead of 1 and 5 by 1 and 32; repeat it."),
     ] = None,
-    runs: Annotated[int, typer.Option(min=1, help="generate: the median of so many runs counts.")] = 3,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a row.")] = False,
+    runs: Annotated[
+        int,
+        option("`bench generate`", "generate: the median of so many runs counts.", min=1),
+    ] = 3,
+    as_json: Annotated[bool, option("What is measured", "One JSON object a row.", "--json")] = False,
 ) -> None:
-    """Measure speed side by side with peers, all in one run; run it while nothing else is running."""
+    """Measure speed side by side with peers, all in one run; run it while nothing else is running.
+
+    Example: syntagma bench generate --setting 5x32 --quick
+    """
     from importlib import import_module
 
     more: dict[str, Any] = {}
     if name is Bench.serve:
         more = {"model": model, "seconds": seconds, "clients": clients}
     elif name is Bench.generate:
-        more = {"settings": [_setting(one) for one in setting or []], "runs": runs}
+        more = {"settings": [_setting(text) for text in setting or []], "runs": runs}
     _show(import_module(f"syntagma.bench.{name.value}").run(data, quick=quick, **more), as_json)
 
 

@@ -44,9 +44,19 @@ def columns() -> int | None:
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
-def option(panel: str, help: str, *names: str, **more: Any) -> Any:
-    """An option in a panel of the help."""
+def option(panel: str, help: str | None, *names: str, **more: Any) -> Any:
+    """An option in a panel of the help; None: its help text is that of the setting with its name."""
     return typer.Option(*names, help=help, rich_help_panel=panel, show_default=more.pop("show_default", True), **more)
+
+
+@contextmanager
+def resumable() -> Iterator[None]:
+    """Work that the same command takes up again: Ctrl-C says so."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        print("syntagma: stopped; run the same command again to go on", file=sys.stderr)
+        raise typer.Exit(130) from None
 
 
 @contextmanager
@@ -94,7 +104,10 @@ Precision = Annotated[
     ),
 ]
 
-AsJson = Annotated[bool, typer.Option("--json", help="Say on standard output what was made, as one JSON object.")]
+AsJson = Annotated[
+    bool,
+    typer.Option("--json", rich_help_panel="Output", help="Say on standard output what was made, as one JSON object."),
+]
 
 
 def report(as_json: bool, sentence: str, **facts: Any) -> None:

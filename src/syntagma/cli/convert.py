@@ -23,7 +23,10 @@ def convert(
     half: Annotated[bool, typer.Option("--fp16", help="Store the weights in half precision.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Turn a checkpoint of the paper's authors into a model folder; nothing in it is executed."""
+    """Turn a checkpoint of the paper's authors into a model folder; nothing in it is executed.
+
+    Example: syntagma convert checkpoint_best.pt --dict dict.txt --bpe codes.txt --out authors
+    """
     from syntagma.errors import InputError, Place
     from syntagma.network.convert.authors import convert as run
     from syntagma.network.storage import save_pretrained

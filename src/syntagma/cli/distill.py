@@ -8,7 +8,9 @@ from typing import Annotated
 
 import typer
 
-from syntagma.cli.common import AsJson, Device, Precision, report
+from syntagma.cli.common import AsJson, Device, Precision, option, report
+
+_TEACHER, _CORPUS = "The teacher", "The corpus"
 
 
 def register(app: typer.Typer) -> None:
@@ -18,37 +20,42 @@ def register(app: typer.Typer) -> None:
 
 def distill(
     data: Annotated[Path, typer.Argument(help="The prepared corpus whose training sources the teacher shall rewrite.")],
-    teacher: Annotated[str, typer.Option(help="The teacher: a model folder, a bundled name, or a hub id.")],
-    out: Annotated[
-        Path, typer.Option(help="The folder of the new corpus; run the same command to go on after a stop.")
-    ],
-    beam: Annotated[int | None, typer.Option(min=1, help="The teacher's beam.", show_default="the model's, 5")] = None,
+    teacher: Annotated[str, option(_TEACHER, "A model folder, a bundled name, or a hub id.")],
+    out: Annotated[Path, option(_CORPUS, "The folder of the new corpus; run the same command to go on after a stop.")],
+    beam: Annotated[int | None, option(_TEACHER, "Its beam.", min=1, show_default="the model's, 5")] = None,
+    score: Annotated[
+        str | None, option(_TEACHER, "sum or mean of log-probabilities.", show_default="the model's")
+    ] = None,
     limit: Annotated[
-        int | None, typer.Option(min=1, help="So many sources, drawn at random.", show_default="all of them")
+        int | None, option(_CORPUS, "So many sources, drawn at random.", min=1, show_default="all of them")
     ] = None,
     nearest: Annotated[
         float | None,
-        typer.Option(
+        option(
+            _CORPUS,
+            "Of the teacher's beam, take the text most like a target of the corpus; below this chrF, the target.",
             min=0,
             max=100,
-            help="Of the teacher's beam, take the text most like a target of the corpus; below this chrF, the target.",
         ),
     ] = None,
     keep_rest: Annotated[
-        bool, typer.Option("--keep-rest", help="Add the other sources with the targets that they have.")
+        bool, option(_CORPUS, "Add the other sources with the targets that they have.", "--keep-rest")
     ] = False,
-    score: Annotated[str | None, typer.Option(help="sum or mean of log-probabilities.")] = None,
     batch: Annotated[
-        int | None, typer.Option("--batch-size", min=1, help="Sources searched at once.", show_default="as `generate`")
+        int | None,
+        option("Machine", "Sources searched at once.", "--batch-size", min=1, show_default="as `generate`"),
     ] = None,
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Processes that translate and parse.", show_default="all cores")
+        int | None, option("Machine", "Processes that translate and parse.", min=1, show_default="all cores")
     ] = None,
     device: Device = "auto",
     precision: Precision = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a corpus for sequence-level distillation: a teacher model writes the targets of the training sources."""
+    """Make a corpus for sequence-level distillation: a teacher model writes the targets of the training sources.
+
+    Example: syntagma distill corpus --teacher translate-de-en --out distilled --limit 50000 --keep-rest
+    """
     from syntagma.corpus import Corpus
     from syntagma.train.distillation import Teacher, check_output
     from syntagma.train.distillation import distill as run

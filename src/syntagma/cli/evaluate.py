@@ -23,7 +23,7 @@ Files = list[str] | None
 
 
 _SETTINGS = "syntagma.cli.evaluate:EvaluateSettings"
-_TEXTS, _TREES, _METRICS, _OUTPUT = "Texts", "Trees", "Metrics", "Output"
+_TEXTS, _METRICS, _OUTPUT = "Texts", "Metrics", "Output"
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,20 @@ class EvaluateSettings(Settings):
     """The seed of the resampling."""
     allow_labels: bool = False
     """Score hypotheses that hold <NP> as plain text."""
+    per_reference: bool = False
+    """With several references, also score each alone."""
+    hyp_trees: str | None = None
+    """A file of parses of the hypotheses, a tree a line."""
+    src_trees: str | None = None
+    """A file of parses of the sources."""
+    ref_trees: tuple[str, ...] = ()
+    """A file of parses of the references, for each --ref."""
+    against_trees: str | None = None
+    """A file of parses of the baseline's hypotheses."""
+    induced_trees: str | None = None
+    """A file of trees that generation induced, scored against parses."""
+    templates: str | None = None
+    """A file of templates, one a line, that induced trees and parses should match."""
 
 
 def register(app: typer.Typer) -> None:
@@ -67,21 +81,8 @@ def evaluate(
         str | None, option(_TEXTS, "Output of generate --json: its beam is scored, its best is --hyp.")
     ] = None,
     metrics: Annotated[str, option(_METRICS, "Names, comma-separated, or all; without it, what the files allow.")] = "",
-    per_reference: Annotated[
-        bool, option(_METRICS, "With several references, also score each alone.", "--per-reference")
-    ] = False,
     settings: Annotated[bool, settings_option(_METRICS, _SETTINGS)] = False,
-    parser: Annotated[str, option(_TREES, "Who parses what has no trees: a parser's name, or none.")] = "parser-en",
-    hyp_trees: Annotated[str | None, option(_TREES, "Parses of the hypotheses, a tree a line.")] = None,
-    src_trees: Annotated[str | None, option(_TREES, "Parses of the sources.")] = None,
-    ref_trees: Annotated[Files, option(_TREES, "Parses of the references; one file for each --ref.")] = None,
-    against_trees: Annotated[str | None, option(_TREES, "Parses of the baseline's hypotheses.")] = None,
-    induced_trees: Annotated[
-        str | None, option(_TREES, "Trees that generation induced, scored against parses.")
-    ] = None,
-    templates: Annotated[
-        str | None, option(_TREES, "Templates, one a line, that induced trees and parses should match.")
-    ] = None,
+    parser: Annotated[str, option(_METRICS, "Who parses what has no trees: a parser's name, or none.")] = "parser-en",
     device: Device = "auto",
     precision: Precision = None,
     segments: Annotated[Path | None, option(_OUTPUT, "Where each segment's scores go: .tsv or .jsonl.")] = None,
@@ -94,6 +95,8 @@ def evaluate(
     Example: syntagma evaluate --hyp out.txt --ref test.tgt --src test.src --against baseline.txt
 
     Example: syntagma evaluate --hyp out.txt --ref test.tgt --metrics bleu,chrf tokenize=13a lowercase=true
+
+    Example: syntagma evaluate --hyp out.txt --src test.src --metrics d_syn hyp_trees=out.trees src_trees=test.trees
     """
     from syntagma.cli.common import count_lines, progress
     from syntagma.errors import ConfigError
@@ -112,8 +115,8 @@ def evaluate(
     if against and not chosen.resamples:
         raise ConfigError("--against needs resamples", remedy="give resamples=1000")
     inputs = Inputs(
-        hyp, tuple(ref or ()), src, against, hyp_trees, src_trees, tuple(ref_trees or ()), against_trees, induced_trees,
-        templates, nbest, chosen.beam, chosen.allow_labels,
+        hyp, tuple(ref or ()), src, against, chosen.hyp_trees, chosen.src_trees, chosen.ref_trees, chosen.against_trees,
+        chosen.induced_trees, chosen.templates, nbest, chosen.beam, chosen.allow_labels,
     )  # fmt: skip
     inputs.check()
     names = [name.strip() for name in metrics.split(",") if name.strip()]
@@ -125,7 +128,7 @@ def evaluate(
     computed, maker = _choose(names, inputs, options, parser)
     if not computed:
         raise ConfigError("no metric can be computed from these files", remedy="give --ref or --src")
-    if per_reference:
+    if chosen.per_reference:
         computed = each_reference(computed, len(inputs.refs))
     with progress("segments", lambda: count_lines(inputs.hyp or inputs.nbest or "-")) as advance:
         results = run(computed, read_segments(inputs), maker, advance)

@@ -10,10 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from syntagma.cli.common import AsJson, report
+from syntagma.cli.common import AsJson, option, report
+from syntagma.cli.settings import settings_command, settings_option
 
 if TYPE_CHECKING:
     from syntagma.network.purpose import Purpose
+
+
+_SETTINGS = "syntagma.search.options:SearchOptions"
+_MODEL, _ABOUT = "The model", "What it says of itself"
 
 
 class PrecisionKind(StrEnum):
@@ -26,37 +31,36 @@ class PrecisionKind(StrEnum):
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this file to `app`."""
-    app.command("export")(export)
+    app.command("export", cls=settings_command(_SETTINGS, former="--search"))(export)
 
 
 def export(
-    model: Annotated[str, typer.Option(help="A bundled model's name, a model folder, or a hub id.")],
-    out: Annotated[Path, typer.Option(help="The folder to write; it must not exist yet.")],
-    precision: Annotated[
-        PrecisionKind | None,
-        typer.Option(
-            help="fp32, fp16 (half the size), int8 (a quarter); as they are, but at most fp16, unless given.",
-            show_default=False,
+    model: Annotated[str, option(_MODEL, "A bundled model's name, a model folder, or a hub id.")],
+    out: Annotated[Path, option(_MODEL, "The folder to write; it must not exist yet.")],
+    given: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="KEY=VALUE", help="How the model is searched unless told otherwise.", show_default=False
         ),
     ] = None,
-    search: Annotated[
-        list[str] | None, typer.Option(help="key=value: how the model is searched unless told otherwise; repeat it.")
+    precision: Annotated[
+        PrecisionKind | None,
+        option(_MODEL, "fp32, fp16 (half the size), int8 (a quarter).", show_default="as it is, at most fp16"),
     ] = None,
     words: Annotated[
         list[Path] | None,
-        typer.Option(
-            help="Texts whose words the model knows (for known_words_only): a prepared corpus, or a file of texts."
-        ),
+        option(_MODEL, "Texts whose words the model knows (for known_words_only): a prepared corpus, or a file."),
     ] = None,
-    card: Annotated[Path | None, typer.Option(help="A model card to put in the place of the run's.")] = None,
+    settings: Annotated[bool, settings_option(_MODEL, _SETTINGS)] = False,
+    card: Annotated[Path | None, option(_ABOUT, "A model card to put in the place of the run's.")] = None,
     task: Annotated[
-        str | None, typer.Option(help="What the model is for: paraphrase or translate.", show_default="as it was")
+        str | None, option(_ABOUT, "What the model is for: paraphrase or translate.", show_default="as it was")
     ] = None,
     source_language: Annotated[
-        str | None, typer.Option(help="The code of the language that it reads, such as de.", show_default="as it was")
+        str | None, option(_ABOUT, "The code of the language that it reads, such as de.", show_default="as it was")
     ] = None,
     target_language: Annotated[
-        str | None, typer.Option(help="The code of the language that it writes.", show_default="as it was")
+        str | None, option(_ABOUT, "The code of the language that it writes.", show_default="as it was")
     ] = None,
     as_json: AsJson = False,
     weights: Annotated[str | None, typer.Option(hidden=True)] = None,
@@ -64,13 +68,15 @@ def export(
     """Write a model folder for sharing: small weights, graphs for ONNX Runtime, search settings, a card.
 
     A folder of an older format is brought up to this one.
+
+    Example: syntagma export --model run --out my-model --precision int8 --words corpus beam=5 known_words_only=true
     """
     from syntagma.files import atomic_folder
     from syntagma.network.purpose import Purpose
 
     purpose = Purpose(task, source_language, target_language).checked()
     with atomic_folder(out) as folder:
-        _write(model, folder, _former(weights) if weights else precision, search or [], words or [], card, purpose)
+        _write(model, folder, _former(weights) if weights else precision, given or [], words or [], card, purpose)
     report(as_json, f"the model is in {out}", model=str(out))
 
 

@@ -2,47 +2,85 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import sys
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from enum import StrEnum
+from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from syntagma.cli.common import Device, Precision, option
-from syntagma.cli.settings import settings_command, settings_option
+from syntagma.cli.settings import (
+    derived_flags,
+    read_settings,
+    settings_command,
+    settings_option,
+    split_settings,
+    with_flags,
+)
+from syntagma.settings import Settings, setting
 
 if TYPE_CHECKING:
+    from syntagma.cli.output import Target
     from syntagma.errors import SyntagmaError
-    from syntagma.search import Generator, Output, SearchOptions, Steering
+    from syntagma.search import Generator, Output, Steering
     from syntagma.search.steered import Text
 
 
-_SETTINGS = "syntagma.search.options:SearchOptions"
-_TEXTS, _SEARCH, _STEERING, _OUTPUT, _MACHINE = "Texts", "Search", "Steering", "Output", "Machine"
+_SEARCH_OPTIONS = "syntagma.search.options:SearchOptions"
+_STEERED = "syntagma.search.steered:SteeredText"
+_SETTINGS = (_SEARCH_OPTIONS, "syntagma.cli.generate:GenerateSettings")
+_TEXTS, _SEARCH, _STEERING, _OUTPUT, _MACHINE = _PANELS = "Texts", "Search", "Steering", "Output", "Machine"
 _NOTES_SHOWN = 3
 """Lines for which a note is shown; of the others that have it their number is."""
 
 
-class ControlKind(StrEnum):
-    """How a template is followed."""
+@dataclass(frozen=True)
+class GenerateSettings(Settings):
+    """How texts are read and results made, apart from the search."""
 
-    soft = "soft"
-    hard = "hard"
+    jsonl: bool | None = None
+    """Whether each line is a JSON object: "source", and its own "template", "must" and so on; by the name if none."""
+    templates: str | None = None
+    """A file with a template for each text, a line each; an empty line is none."""
+    exemplars: str | None = None
+    """A file with an exemplar for each text, a line each; an empty line is none."""
+    exemplar_depth: int | None = setting(None, ge=1)
+    """How deep the exemplar's shape counts."""
+    explain: str | None = None
+    """A page to write that shows why, for one text."""
+    profile: bool = False
+    """Say on stderr where the time went."""
+    batch_size: int | Literal["auto"] = setting("auto", ge=1)
+    """Texts searched at once."""
+    executor: str = "local"
+    """Where the work is done: local, or ray (extra: ray)."""
+    workers: int | None = setting(None, ge=1)
+    """Processes, or Ray actors; if none 1, and all cores for a file of many lines."""
+    threads: int | None = setting(None, ge=1)
+    """CPU threads; if none one a process."""
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this file to `app`."""
-    kind = settings_command(_SETTINGS, "--search")
-    app.command("generate", cls=kind)(generate)
-    app.command("paraphrase", cls=kind)(_with_model(_PARAPHRASE, "paraphrase-en"))
-    app.command("translate", cls=kind)(_with_model(_TRANSLATE, "translate-de-en"))
+    kind = settings_command(*_SETTINGS, former="--search", flags=[_STEERED])
+    flags = [
+        *derived_flags(_SEARCH_OPTIONS, _SEARCH, {"beam": "the model's, 5"}),
+        *derived_flags(
+            _STEERED, _STEERING, dict.fromkeys(("template", "exemplar", "control", "start", "must", "must_not"), False)
+        ),
+    ]
+    for name, model, help in (
+        ("generate", "paraphrase-en", generate.__doc__ or ""),
+        ("paraphrase", "paraphrase-en", _PARAPHRASE),
+        ("translate", "translate-de-en", _TRANSLATE),
+    ):
+        app.command(name, cls=kind)(with_flags(generate, flags, _PANELS, model, help))
 
 
 _PARAPHRASE = """Say English texts in other words: `generate` with the bundled paraphrase model.
@@ -55,184 +93,142 @@ Example: syntagma translate "Er scheint einen Fehler gemacht zu haben."
 """
 
 
-def _with_model(explained: str, model: str) -> Callable[..., None]:
-    """`generate` with another default model."""
-    signature = inspect.signature(generate, eval_str=True)
-    parameters = [one.replace(default=model) if one.name == "model" else one for one in signature.parameters.values()]
-
-    def command(**given: Any) -> None:
-        generate(**given)
-
-    command.__doc__ = explained
-    command.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-    command.__annotations__ = {one.name: one.annotation for one in parameters}
-    return command
-
-
 def generate(
+    model: Annotated[str, option(_SEARCH, "A bundled model's name, a model folder, or a hub id.")],
     texts: Annotated[
-        list[str] | None, typer.Argument(help="Texts; without any, -i is read.", show_default=False)
+        list[str] | None,
+        typer.Argument(help="Texts; without any, -i is read. And settings, key=value.", show_default=False),
     ] = None,
     source: Annotated[
-        str, option(_TEXTS, "A file of texts, one a line (also gzip); - is standard input.", "-i", "--input")
-    ] = "-",
-    jsonl: Annotated[
-        bool | None,
+        str,
         option(
-            _TEXTS,
-            'Each line is a JSON object: "source", and its own "template", "exemplar", "must", ...',
-            "--jsonl/--no-jsonl",
-            show_default="by the name, .jsonl",
+            _TEXTS, "A file of texts, one a line, or of JSON lines (also gzip); - is standard input.", "-i", "--input"
         ),
-    ] = None,
-    model: Annotated[str, option(_SEARCH, "A bundled model's name, a model folder, or a hub id.")] = "paraphrase-en",
-    beam: Annotated[
-        int | None, option(_SEARCH, "The beam's width; 1 is greedy.", min=1, show_default="the model's, 5")
-    ] = None,
+    ] = "-",
     nbest: Annotated[int, option(_SEARCH, "How many hypotheses to print for each text.", min=1)] = 1,
-    sample: Annotated[bool, option(_SEARCH, "Draw hypotheses instead of searching.", "--sample")] = False,
     search: Annotated[
-        list[str] | None,
-        option(_SEARCH, "key=value: another setting of the search (see --settings); or a named one: paper. Repeat it."),
+        str | None, option(_SEARCH, "A named setting of the search: paper.", show_default="the model's")
     ] = None,
-    settings: Annotated[bool, settings_option(_SEARCH, _SETTINGS)] = False,
-    template: Annotated[str | None, option(_STEERING, "The tree's shape, e.g. '(S (NP) (VP *))'.")] = None,
-    exemplar: Annotated[str | None, option(_STEERING, "A sentence whose shape to follow.")] = None,
-    templates: Annotated[
-        str | None, option(_STEERING, "A file with a template for each text, a line each; an empty line is none.")
-    ] = None,
-    exemplars: Annotated[
-        str | None, option(_STEERING, "A file with an exemplar for each text, a line each; an empty line is none.")
-    ] = None,
-    exemplar_depth: Annotated[int | None, option(_STEERING, "How deep the exemplar's shape counts.", min=1)] = None,
-    control: Annotated[
-        ControlKind, option(_STEERING, "Favour the template's shape, or guarantee it.")
-    ] = ControlKind.soft,
-    start: Annotated[str | None, option(_STEERING, "A context to grow from, e.g. '<NP> <VP> , right ?'.")] = None,
-    must: Annotated[list[str] | None, option(_STEERING, "A word that must appear; repeat it for several.")] = None,
-    must_not: Annotated[list[str] | None, option(_STEERING, "A word that must not appear; repeat it.")] = None,
+    settings: Annotated[bool, settings_option(_SEARCH, *_SETTINGS)] = False,
     trace: Annotated[bool, option(_OUTPUT, "Show every level with its scores.", "--trace")] = False,
-    explain: Annotated[Path | None, option(_OUTPUT, "Write a page here that shows why (one text only).")] = None,
     as_json: Annotated[bool, option(_OUTPUT, "One JSON object a text.", "--json")] = False,
     out: Annotated[Path | None, option(_OUTPUT, "Write here instead of standard output.")] = None,
     resume: Annotated[bool, option(_OUTPUT, "Go on where an interrupted run with --out stopped.", "--resume")] = False,
     overwrite: Annotated[
         bool, option(_OUTPUT, "Replace what is under --out, once the run is over.", "--overwrite")
     ] = False,
-    batch_size: Annotated[str, option(_MACHINE, "Texts searched at once, or auto.")] = "auto",
-    profile: Annotated[bool, option(_MACHINE, "Say on stderr where the time went.", "--profile")] = False,
     device: Device = "auto",
     precision: Precision = None,
-    executor: Annotated[str, option(_MACHINE, "local, or ray (extra: ray).")] = "local",
-    workers: Annotated[
-        int | None,
-        option(_MACHINE, "Processes, or Ray actors.", min=1, show_default="1; for a file of many lines all cores"),
-    ] = None,
-    threads: Annotated[int | None, option(_MACHINE, "CPU threads.", min=1, show_default="one a process")] = None,
+    **given: Any,
 ) -> None:
     """Generate a text for each source; see its structure with --trace, steer it with --template and --start.
 
     Example: syntagma generate --model DIR --beam 5 --nbest 5 "It seems like he has made a mistake."
 
-    Example: syntagma generate --model DIR --search paper --search alpha=0.5 -i sources.txt --out outputs.txt
+    Example: syntagma generate --model DIR --search paper -i sources.txt --out outputs.txt alpha=0.5 workers=2
     """
     from syntagma.cli.output import check_finished, check_target, target
     from syntagma.files import scan_lines
+    from syntagma.search.options import named
 
     finished = check_target(out, resume, overwrite)
-    base, options = _search_options(search or [])
-    options |= {name: value for name, value in (("beam", beam), ("sample", sample or None)) if value is not None}
+    texts, arguments = split_settings(texts or [], *_SETTINGS)
+    options, values = read_settings(arguments, *_SETTINGS)
+    chosen = GenerateSettings.from_dict(values)
+    base = None if search is None else named(search)
+    asked = {name: value for name, value in given.items() if value is not None}
+    if "beam" in asked:
+        options["beam"] = asked.pop("beam")
+    if chosen.exemplar_depth is not None:
+        asked["exemplar_depth"] = chosen.exemplar_depth
     if not options.get("sample") and options.keys() & {"temperature", "top_p", "seed"}:
-        raise typer.BadParameter("temperature, top_p and seed are for samples: give --sample as well")
-    if explain is not None:
+        raise typer.BadParameter("temperature, top_p and seed are for samples: give sample=true as well")
+    if chosen.explain is not None:
         options["split"] = False
     from syntagma.search import Generator
     from syntagma.search.generator import AUTO
     from syntagma.stopwatch import Stopwatch
 
-    batch = AUTO if batch_size == "auto" else _count(batch_size)
-    generator = Generator.from_pretrained(model, device=device, precision=precision, threads=threads)
+    batch = AUTO if chosen.batch_size == "auto" else chosen.batch_size
+    generator = Generator.from_pretrained(model, device=device, precision=precision, threads=chosen.threads)
     if base is not None:
         generator.defaults = base
-    asked: dict[str, Any] = {
-        "template": template, "exemplar": exemplar, "exemplar_depth": exemplar_depth, "control": control.value,
-        "start": start, "must": must or (), "must_not": must_not or (),
-    }  # fmt: skip
     steering = generator.steering(**asked)
-    chosen = generator.defaults.for_texts(nbest, options)
+    how = generator.defaults.for_texts(nbest, options)
+    jsonl = chosen.jsonl
     if jsonl is None:
         jsonl = not texts and source.endswith((".jsonl", ".jsonl.gz"))
     given_lines: Iterator[str | SyntagmaError] = iter(texts) if texts else scan_lines(source)
-    lines = _steered(given_lines, jsonl, templates, exemplars, asked)
-    printer = _Printer(nbest, trace, as_json)
+    lines = _steered(given_lines, jsonl, chosen, asked)
+    workers = chosen.workers
     if workers is None:
-        alone = profile or executor != "local" or threads is not None or texts or not Path(source).is_file()
+        alone = chosen.profile or chosen.executor != "local" or chosen.threads is not None
+        alone = alone or bool(texts) or not Path(source).is_file()
         workers, lines = (1, lines) if alone else _workers(lines, device)
     run = {
-        "model": _fingerprint(model), "search": chosen.to_dict(), "steering": asked, "nbest": nbest,
+        "model": _fingerprint(model), "search": how.to_dict(), "steering": asked, "nbest": nbest,
         "trace": trace, "json": as_json, "precision": precision,
     }  # fmt: skip
     if finished and out is not None:
         failed = check_finished(out, run, lines)
         print(f"syntagma: {out} is finished already; --overwrite makes it anew", file=sys.stderr)
         raise typer.Exit(int(failed > 0))
-    seen: deque[Text] = deque()
-    notes = Counter[str]()
     watch = Stopwatch()
+
+    def search_all(sources: Iterator[Text]) -> Iterator[list[Output] | SyntagmaError]:
+        if chosen.explain is not None:
+            return _explain(generator, list(sources), steering, how.to_dict(), Path(chosen.explain))
+        if chosen.executor == "local" and workers == 1:
+            return generator.stream(sources, steering=steering, options=how, batch=batch, nbest=nbest, watch=watch)
+        from syntagma.search.parallel import SearchWork, parallel
+
+        work = SearchWork(model, how.to_dict(), asked, batch, nbest, device, precision)
+        return parallel(work, sources, chosen.executor, workers)
+
     with target(out, run, resume, overwrite) as records, _progress(texts, source, out) as advance:
-        failed = records.failed
-        advance(records.done)
-
-        def remembered() -> Iterator[Text]:
-            for line in records.rest(lines):
-                seen.append(line)
-                yield line
-
-        if explain is not None:
-            results: Iterator[list[Output] | SyntagmaError] = _explain(
-                generator, list(remembered()), steering, chosen.to_dict(), explain
-            )
-        elif executor == "local" and workers == 1:
-            results = generator.stream(
-                remembered(), steering=steering, options=chosen, batch=batch, nbest=nbest, watch=watch
-            )
-        else:
-            from syntagma.search.parallel import SearchWork, parallel
-
-            work = SearchWork(model, chosen.to_dict(), asked, batch, nbest, device, precision)
-            results = parallel(work, remembered(), executor, workers)
-        for number, found in enumerate(results, 1):
-            text = seen.popleft()
-            if number <= records.done:
-                continue
-            records.write(text, printer.record(text, found), not isinstance(found, list))
-            advance(1)
-            if not isinstance(found, list):
-                failed += 1
-                print(f"syntagma: line {number}: {found}", file=sys.stderr)
-            elif found and (note := found[0].note):
-                notes[note] += 1
-                if notes[note] <= _NOTES_SHOWN:
-                    print(f"syntagma: line {number}: {note}", file=sys.stderr)
-    for note, count in notes.items():
-        if count > _NOTES_SHOWN:
-            print(f"syntagma: {count - _NOTES_SHOWN} more lines: {note}", file=sys.stderr)
-    if profile:
+        failed = _write(records, lines, search_all, _Printer(nbest, trace, as_json), advance)
+    if chosen.profile:
         for line in watch.report(getattr(generator.runtime, "seconds", None)).splitlines():
             print(f"syntagma: {line}", file=sys.stderr)
     if failed:
         raise typer.Exit(1)
 
 
-def _search_options(given: list[str]) -> tuple[SearchOptions | None, dict[str, Any]]:
-    """The setting of the search that a name stands for, if any is given, and the settings given as key=value."""
-    from syntagma.search.options import SearchOptions, named
+def _write(
+    records: Target,
+    lines: Iterator[Text],
+    search: Callable[[Iterator[Text]], Iterator[list[Output] | SyntagmaError]],
+    printer: _Printer,
+    advance: Callable[[int], None],
+) -> int:
+    """Write a record for each line that has none yet, with notes and errors on stderr; how many lines failed."""
+    failed = records.failed
+    advance(records.done)
+    pending: deque[Text] = deque()
+    notes = Counter[str]()
 
-    base = None
-    for name in given:
-        if "=" not in name:
-            base = named(name)
-    return base, SearchOptions.read_arguments(one for one in given if "=" in one)
+    def remembered() -> Iterator[Text]:
+        for line in records.rest(lines):
+            pending.append(line)
+            yield line
+
+    for number, result in enumerate(search(remembered()), 1):
+        text = pending.popleft()
+        if number <= records.done:
+            continue
+        records.write(text, printer.record(text, result), not isinstance(result, list))
+        advance(1)
+        if not isinstance(result, list):
+            failed += 1
+            print(f"syntagma: line {number}: {result}", file=sys.stderr)
+        elif result and (note := result[0].note):
+            notes[note] += 1
+            if notes[note] <= _NOTES_SHOWN:
+                print(f"syntagma: line {number}: {note}", file=sys.stderr)
+    for note, count in notes.items():
+        if count > _NOTES_SHOWN:
+            print(f"syntagma: {count - _NOTES_SHOWN} more lines: {note}", file=sys.stderr)
+    return failed
 
 
 def _explain(
@@ -242,14 +238,14 @@ def _explain(
     options: dict[str, Any],
     page: Path,
 ) -> Iterator[list[Output] | SyntagmaError]:
-    """Write the page that explains the search for one text; what it found."""
+    """Write the page that explains the search for one text, and give its outputs."""
     from syntagma.errors import ConfigError, SyntagmaError
     from syntagma.files import atomic_write
     from syntagma.search.explain import explain
     from syntagma.search.steered import SteeredText
 
     if len(texts) != 1 or isinstance(texts[0], SyntagmaError):
-        raise ConfigError("--explain is for one text", remedy="give it as the argument")
+        raise ConfigError("explain= is for one text", remedy="give it as the argument")
     text = texts[0]
     if isinstance(text, SteeredText):
         steering, text = generator.steering(**text.steering()), text.source
@@ -260,19 +256,16 @@ def _explain(
 
 
 def _steered(
-    lines: Iterator[str | SyntagmaError],
-    jsonl: bool,
-    templates: str | None,
-    exemplars: str | None,
-    general: dict[str, Any],
+    lines: Iterator[str | SyntagmaError], jsonl: bool, chosen: GenerateSettings, general: dict[str, Any]
 ) -> Iterator[Text]:
     """The lines as texts, with the steering that they or the lines of another file carry."""
     from syntagma.errors import ConfigError
     from syntagma.files import scan_lines
     from syntagma.search.steered import pair_lines, read_json_lines
 
+    templates, exemplars = chosen.templates, chosen.exemplars
     if jsonl + (templates is not None) + (exemplars is not None) > 1:
-        what = "JSON lines, --templates and --exemplars each say how a line is steered"
+        what = "JSON lines, templates= and exemplars= each say how a line is steered"
         raise ConfigError(what, remedy="give one of them")
     general = {name: value for name, value in general.items() if (name, value) != ("control", "soft")}
     if jsonl:
@@ -282,14 +275,6 @@ def _steered(
     if exemplars is not None:
         return pair_lines(lines, "exemplar", scan_lines(exemplars), general, exemplars)
     return lines
-
-
-def _count(text: str) -> int:
-    from syntagma.errors import ConfigError
-
-    if not text.isdigit() or int(text) < 1:
-        raise ConfigError(f"a batch size of {text!r} makes no sense", remedy="give a number of at least 1, or auto")
-    return int(text)
 
 
 def _workers(lines: Iterator[Text], device: str) -> tuple[int, Iterator[Text]]:
@@ -308,7 +293,7 @@ def _fingerprint(model: str) -> str:
     return hash_folder(find_folder(model, "model", "model"))
 
 
-def _progress(texts: list[str] | None, source: str, out: Path | None) -> AbstractContextManager[Callable[[int], None]]:
+def _progress(texts: list[str], source: str, out: Path | None) -> AbstractContextManager[Callable[[int], None]]:
     """A bar on stderr where the results are not to be seen."""
     from syntagma.cli.common import count_lines, progress
 
@@ -323,9 +308,9 @@ class _Printer:
     def __init__(self, nbest: int, trace: bool, as_json: bool) -> None:
         self.nbest, self.trace, self.as_json = nbest, trace, as_json
 
-    def record(self, source: Text, found: list[Output] | SyntagmaError) -> str:
+    def record(self, source: Text, result: list[Output] | SyntagmaError) -> str:
         """The record of one source."""
-        outputs = found[: self.nbest] if isinstance(found, list) else []
+        outputs = result[: self.nbest] if isinstance(result, list) else []
         if self.as_json:
             steering: dict[str, Any] = getattr(source, "steering", dict)()
             values: dict[str, Any] = {
@@ -333,8 +318,8 @@ class _Printer:
                 "hypotheses": [self._values(output) for output in outputs],
                 **({"steering": steering} if steering else {}),
             }
-            if not isinstance(found, list):
-                values["error"] = str(found)
+            if not isinstance(result, list):
+                values["error"] = str(result)
             return json.dumps(values, ensure_ascii=False) + "\n"
         if self.nbest == 1 and not self.trace:
             return (_flat(outputs[0].text) if outputs else "") + "\n"

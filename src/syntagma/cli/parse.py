@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from syntagma.cli.common import Bad, Device, Precision
+from syntagma.cli.common import Bad, Device, Precision, option
 
 if TYPE_CHECKING:
     from syntagma.errors import InputError
@@ -24,11 +24,11 @@ CHUNK = 256
 
 ParserName = Annotated[
     str,
-    typer.Option(
-        "--parser", help="parser-en, a folder, several as A+B, brackets:FILE, benepar[:MODEL], stanza[:LANGUAGE]."
+    option(
+        "Machine", "parser-en, a folder, several as A+B, brackets:FILE, benepar[:MODEL], stanza[:LANGUAGE].", "--parser"
     ),
 ]
-Threads = Annotated[int, typer.Option(help="Processor threads; 0: one for each processor.", min=0)]
+Threads = Annotated[int, option("Machine", "Processor threads; 0: one for each processor.", min=0)]
 
 
 def register(app: typer.Typer) -> None:
@@ -41,16 +41,19 @@ def parse(
         list[str] | None, typer.Argument(help="Sentences; without any, -i is read.", show_default=False)
     ] = None,
     source: Annotated[
-        str, typer.Option("-i", "--input", help="A file, a sentence a line (also gzip); - is standard input.")
+        str,
+        option("Texts", "A file, a sentence a line (also gzip); - is standard input.", "-i", "--input"),
     ] = "-",
     tokenized: Annotated[
-        bool, typer.Option("--tokenized", help="The words are already apart: cut at white space only.")
+        bool,
+        option("Texts", "The words are already apart: cut at white space only.", "--tokenized"),
     ] = False,
-    draw: Annotated[bool, typer.Option("--draw", help="Draw the trees.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a sentence: text, words, tree.")] = False,
+    draw: Annotated[bool, option("Output", "Draw the trees.", "--draw")] = False,
+    as_json: Annotated[bool, option("Output", "One JSON object a sentence: text, words, tree.", "--json")] = False,
     parser: ParserName = "parser-en",
     bad: Annotated[
-        Bad, typer.Option(help="At a line that cannot be parsed: stop, or leave an empty line and go on.")
+        Bad,
+        option("Texts", "At a line that cannot be parsed: stop, or leave an empty line and go on."),
     ] = Bad.stop,
     threads: Threads = 0,
     device: Device = "auto",

@@ -13,13 +13,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from syntagma.cli.common import AsJson, Bad, report
+from syntagma.cli.common import AsJson, Bad, option, report
 from syntagma.cli.parse import CHUNK, ParserName, Threads, processors, use_threads
+from syntagma.cli.settings import settings_command, settings_option, split_settings
 
 if TYPE_CHECKING:
     from syntagma.parse.score import BracketScore
     from syntagma.parse.settings import Trees
     from syntagma.tree import Tree
+
+
+_SETTINGS = "syntagma.parse.settings:ParserTrainConfig"
+_FLAGS = ("minutes", "epochs", "encoder", "init", "teacher", "language", "threads", "name")
+"""Settings that have a flag, or that follow from one."""
 
 
 class Precision(StrEnum):
@@ -33,7 +39,7 @@ class Precision(StrEnum):
 def register(app: typer.Typer) -> None:
     """Add the commands of this file to `app`."""
     family = typer.Typer(help="Train, score and share parsers.", no_args_is_help=True)
-    family.command("train")(train)
+    family.command("train", cls=settings_command(_SETTINGS, former="--set"))(train)
     family.command("score")(score)
     family.command("convert")(convert)
     family.command("export")(export)
@@ -48,54 +54,63 @@ class TreeStyle(StrEnum):
 
 
 StyleOption = Annotated[
-    TreeStyle, typer.Option("--style", help="penn: nested NPs and VPs. negra: flat NPs, the finite verb in the S.")
+    TreeStyle,
+    option("Trees", "penn: nested NPs and VPs. negra: flat NPs, the finite verb in the S.", "--style"),
 ]
-BadSentence = Annotated[Bad, typer.Option("--bad", help="At a CoNLL-U sentence that is wrong: stop, or skip it.")]
+BadSentence = Annotated[Bad, option("Trees", "At a CoNLL-U sentence that is wrong: stop, or skip it.", "--bad")]
 RejectsFile = Annotated[
-    Path | None, typer.Option("--rejects", help="Where skipped sentences go, as JSON lines.", show_default=False)
+    Path | None,
+    option("Trees", "Where skipped sentences go, as JSON lines.", "--rejects", show_default=False),
 ]
 
 
 def train(
-    out: Annotated[Path, typer.Option(help="The run's folder: model, checkpoint, log. A run that is there goes on.")],
+    out: Annotated[
+        Path,
+        option("The run", "The run's folder: model, checkpoint, log. A run that is there goes on."),
+    ],
     gold: Annotated[
-        list[Path] | None,
-        typer.Argument(help="Folders with train.trees and dev.trees (also .gz).", show_default=False),
+        list[str] | None,
+        typer.Argument(
+            help="Folders with train.trees and dev.trees (also .gz). And settings, key=value.", show_default=False
+        ),
     ] = None,
     conllu: Annotated[
         list[Path] | None,
-        typer.Option(help="A file of Universal Dependencies, made into trees (also gzip).", show_default=False),
+        option("Trees", "A file of Universal Dependencies, made into trees (also gzip).", show_default=False),
     ] = None,
     silver: Annotated[
-        list[Path] | None, typer.Option(help="A folder of trees that a parser made.", show_default=False)
+        list[Path] | None,
+        option("Trees", "A folder of trees that a parser made.", show_default=False),
     ] = None,
-    minutes: Annotated[float, typer.Option(help="Train for so long; 0 trains for --epochs.", min=0)] = 0.0,
-    epochs: Annotated[float, typer.Option(help="Train for so many rounds of the data.")] = 10.0,
-    encoder: Annotated[str, typer.Option(help="The packaged encoder, or the folder of a BERT.")] = "all-minilm-l6-v2",
+    minutes: Annotated[float, option("The run", "Train for so long; 0 trains for --epochs.", min=0)] = 0.0,
+    epochs: Annotated[float, option("The run", "Train for so many rounds of the data.")] = 10.0,
+    encoder: Annotated[
+        str, option("The parser", "The packaged encoder, or the folder of a BERT.")
+    ] = "all-minilm-l6-v2",
     init: Annotated[
         str,
-        typer.Option(help="A parser of the same labels to start from: a name or folder.", show_default=False),
+        option("The parser", "A parser of the same labels to start from: a name or folder.", show_default=False),
     ] = "",
     teacher: Annotated[
         str,
-        typer.Option(help="A parser of the same labels, or several as A+B, to learn from.", show_default=False),
+        option("The parser", "A parser of the same labels, or several as A+B, to learn from.", show_default=False),
     ] = "",
     language: Annotated[
-        str, typer.Option(help="The code of the language, such as de.", show_default="guessed for --conllu, else en")
+        str,
+        option("The parser", "The code of the language, such as de.", show_default="guessed for --conllu, else en"),
     ] = "",
     style: StyleOption = TreeStyle.penn,
     bad: BadSentence = Bad.stop,
     rejects: RejectsFile = None,
-    threads: Annotated[int, typer.Option(help="Processor threads.", min=1)] = 1,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", help="Another setting, as key=value.", show_default=False)
-    ] = None,
+    threads: Annotated[int, option("The run", "Processor threads.", min=1)] = 1,
+    settings: Annotated[bool, settings_option("The run", _SETTINGS, without=_FLAGS)] = False,
 ) -> None:
     """Train the neural parser on folders of trees, on files of dependencies, or both; run again, it goes on.
 
     Of dependencies, files named *-dev.conllu are for scoring, or else every tenth sentence.
 
-    Example: syntagma parser train treebank/gold --silver treebank/gum-silver --out run --minutes 90
+    Example: syntagma parser train treebank/gold --silver treebank/gum-silver --out run --minutes 90 dropout=0.15
 
     Example: syntagma parser train --conllu de_gsd-ud-train.conllu --style negra --out run --minutes 30
     """
@@ -105,18 +120,19 @@ def train(
     from syntagma.parse.settings import ParserTrainConfig, read_data
     from syntagma.parse.train import ParserTrainer
 
+    gold, arguments = split_settings(gold or [], _SETTINGS)
     if not gold and not conllu:
         raise ConfigError("there are no trees to learn from", remedy="give a folder of trees, or --conllu FILE")
     data = read_converted(conllu, Style(style), bad is Bad.skip, rejects) if conllu else None
     if gold:
-        data = read_data(gold, silver or []).plus(data)
+        data = read_data([Path(folder) for folder in gold], silver or []).plus(data)
     assert data is not None
     given = {"minutes": minutes, "epochs": epochs, "encoder": encoder, "init": init}
     given |= {"teacher": teacher, "threads": threads}
     if conllu or language:
         language = language or _guess(data)
         given |= {"language": language, "name": f"parser-{language}"}
-    config = ParserTrainConfig.from_dict(given | ParserTrainConfig.read_arguments(settings or []))
+    config = ParserTrainConfig.from_dict(given | ParserTrainConfig.read_arguments(arguments))
     use_threads(threads)
     trainer = ParserTrainer(config, data, out)
     result = trainer.run()
@@ -179,12 +195,12 @@ def score(
     kept = read_labels(labels)
     every, pruned = BracketScore(), BracketScore()
     start = time.monotonic()
-    for number, (wanted, found) in enumerate(_pairs(gold, parser, predicted, lower, threads, negra), 1):
+    for number, (wanted, predicted_tree) in enumerate(_pairs(gold, parser, predicted, lower, threads, negra), 1):
         try:
-            every += compare(wanted, found)
+            every += compare(wanted, predicted_tree)
         except InputError as error:
             raise error.at(file=predicted, line=number) from None
-        pruned += compare(wanted, found, kept)
+        pruned += compare(wanted, predicted_tree, kept)
     if not every.sentences:
         raise InputError("it holds no tree", Place(gold), "give a file of gold trees")
     if as_json:

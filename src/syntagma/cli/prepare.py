@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from syntagma.cli.common import bars, option
+from syntagma.cli.common import bars, option, resumable
 from syntagma.cli.settings import settings_command, settings_option, split_settings
 
 if TYPE_CHECKING:
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from syntagma.corpus.store import Corpus
 
 _SETTINGS = "syntagma.corpus.options:CorpusOptions"
-_FLAGS = ("inputs", "columns", "both_ways", "parser", "labels", "vocab_size", "dev", "shard_pairs", "vocab_sample")
+_FLAGS = ("inputs", "columns", "both_ways", "parser", "labels", "dev", "shard_pairs", "vocab_sample")
 """Those that have a flag, or that nobody changes."""
-_INPUT, _TREES, _WORDS, _RUN = "Input", "Trees", "Vocabulary and splits", "The run"
+_INPUT, _TREES, _RUN = "Input", "Trees", "The run"
 
 
 def register(app: typer.Typer) -> None:
@@ -47,7 +47,7 @@ def prepare(
         str | None, option(_INPUT, "Source and target column: 0,1 for TSV, source,target for CSV and JSON lines.")
     ] = None,
     format: Annotated[str | None, option(_INPUT, "tsv, csv, jsonl or parallel; by the name where not given.")] = None,
-    both_ways: Annotated[bool, option(_INPUT, "Each pair serves both directions.", "--both-ways")] = False,
+    both_ways: Annotated[bool, option(_INPUT, None, "--both-ways")] = False,
     split: Annotated[
         list[str] | None, option(_INPUT, "dev=FILE or test=FILE (dev=SOURCES,TARGETS for parallel files).")
     ] = None,
@@ -57,11 +57,10 @@ def prepare(
         str | None, option(_TREES, "The trees of the targets, a line for each row: short for --parser brackets:FILE.")
     ] = None,
     labels: Annotated[str, option(_TREES, "The labels that guide generation.")] = "S,NP,VP,PP",
-    vocab_size: Annotated[int, option(_WORDS, "Entries of the vocabulary, labels and control tokens included.")] = 8000,
     dev: Annotated[
         int | None,
         option(
-            _WORDS,
+            _INPUT,
             "Pairs to draw for dev.",
             min=0,
             show_default="a hundredth, 10 to 500, where no file of them is given",
@@ -93,18 +92,14 @@ def prepare(
     files, more = split_settings(pairs, _SETTINGS)
     given = CorpusOptions.read_arguments(more)
     flags = {
-        "columns": columns.split(",") if columns else [], "both_ways": both_ways, "vocab_size": vocab_size,
+        "columns": columns.split(",") if columns else [], "both_ways": both_ways,
         "parser": f"brackets:{trees}" if trees else parser, "labels": read_labels(labels),
         "dev": AUTO if dev is None else dev,
     }  # fmt: skip
-    inputs = [one.to_dict() for one in _inputs(files, target or [], split or [], format)]
+    inputs = [item.to_dict() for item in _inputs(files, target or [], split or [], format)]
     options = CorpusOptions.from_dict({**flags, **given, "inputs": inputs})
-    try:
-        with bars({"parse": "rows parsed", "vocabulary": "vocabulary", "ids": "pairs encoded"}) as watch:
-            corpus = make(options, out, executor=executor, workers=workers, overwrite=overwrite, watch=watch)
-    except KeyboardInterrupt:
-        print("syntagma: stopped; run the same command again to go on", file=sys.stderr)
-        raise typer.Exit(130) from None
+    with resumable(), bars({"parse": "rows parsed", "vocabulary": "vocabulary", "ids": "pairs encoded"}) as watch:
+        corpus = make(options, out, executor=executor, workers=workers, overwrite=overwrite, watch=watch)
     if as_json:
         facts = {name: corpus.facts[name] for name in ("counts", "rejects", "spacing_changed", "parser", "labels")}
         sizes = {name: len(corpus.split(name)) for name in corpus.splits}
@@ -158,7 +153,10 @@ def info(
     examples: Annotated[int, typer.Option(help="How many pairs to show.")] = 3,
     seed: Annotated[int, typer.Option(help="Which ones.")] = 1,
 ) -> None:
-    """Counts, lengths, labels, rejects, and a few pairs with their trees drawn."""
+    """Counts, lengths, labels, rejects, and a few pairs with their trees drawn.
+
+    Example: syntagma corpus info corpus --examples 5
+    """
     from syntagma.corpus import Corpus
     from syntagma.corpus.info import as_dict
 

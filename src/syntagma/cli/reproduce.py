@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from syntagma.cli.common import Device, Precision
+from syntagma.cli.common import Device, Precision, option
 
 if TYPE_CHECKING:
     from syntagma.recipes.recipe import Recipe
@@ -40,45 +40,52 @@ def reproduce(
         str | None,
         typer.Argument(help="A recipe's name or YAML file: an experiment or a study of the paper.", show_default=False),
     ] = None,
-    data: Annotated[Path | None, typer.Option(help="The folder with the recipe's files.")] = None,
+    data: Annotated[Path | None, option("The run", "The folder with the recipe's files.")] = None,
     show_list: Annotated[
-        bool, typer.Option("--list", help="Show the recipes, with the files and hours that each needs.")
+        bool,
+        option("The run", "Show the recipes, with the files and hours that each needs.", "--list"),
     ] = False,
     out: Annotated[
         Path | None,
-        typer.Option(help="The folder of the run; give it again to go on after a stop.", show_default="runs/NAME"),
+        option("The run", "The folder of the run; give it again to go on after a stop.", show_default="runs/NAME"),
     ] = None,
-    until: Annotated[StepName, typer.Option(help="The last step to take.")] = StepName.table,
+    until: Annotated[StepName, option("The run", "The last step to take.")] = StepName.table,
     stored: Annotated[
-        bool, typer.Option("--stored", help="Only make the tables, from the outputs in --out; no model is needed.")
+        bool,
+        option("The run", "Only make the tables, from the outputs in --out; no model is needed.", "--stored"),
     ] = False,
     model: Annotated[
         list[str] | None,
-        typer.Option(help="SYSTEM=MODEL: a finished model for a system; SYSTEM= leaves its rows out; repeat it."),
+        option("Systems", "SYSTEM=MODEL: a finished model for a system; SYSTEM= leaves its rows out; repeat it."),
     ] = None,
     pairs: Annotated[
-        str | None, typer.Option(help="A file of pairs to test on instead: source, tab, reference.")
+        str | None,
+        option("Test sets", "A file of pairs to test on instead: source, tab, reference."),
     ] = None,
-    sources: Annotated[str | None, typer.Option(help="A file of sources to test on instead.")] = None,
+    sources: Annotated[str | None, option("Test sets", "A file of sources to test on instead.")] = None,
     references: Annotated[
-        list[str] | None, typer.Option(help="A file with a reference for each of those sources; repeat it.")
+        list[str] | None,
+        option("Test sets", "A file with a reference for each of those sources; repeat it."),
     ] = None,
-    exemplars: Annotated[str | None, typer.Option(help="A file with an exemplar for each source or pair.")] = None,
+    exemplars: Annotated[str | None, option("Test sets", "A file with an exemplar for each source or pair.")] = None,
     search: Annotated[
-        str | None, typer.Option(help=f"Search all rows with these settings: paper, or {OWN} for each model's own.")
+        str | None,
+        option("Systems", f"Search all rows with these settings: paper, or {OWN} for each model's own."),
     ] = None,
     only: Annotated[
-        list[str] | None, typer.Option("--test", help="Of the recipe's test sets, only this one; repeat it.")
+        list[str] | None,
+        option("Test sets", "Of the recipe's test sets, only this one; repeat it.", "--test"),
     ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Of each test set, only the first so many.")] = None,
+    limit: Annotated[int | None, option("Test sets", "Of each test set, only the first so many.", min=1)] = None,
     minutes: Annotated[
-        float | None, typer.Option(help="Plan the training of each system to end in so many minutes.")
+        float | None,
+        option("Systems", "Plan the training of each system to end in so many minutes."),
     ] = None,
-    devices: Annotated[int, typer.Option(min=1, help="Processes that train a model together, a GPU each.")] = 1,
-    resamples: Annotated[int, typer.Option(min=0, help="For intervals and p-values; 0 for none.")] = 1000,
+    devices: Annotated[int, option("Systems", "Processes that train a model together, a GPU each.", min=1)] = 1,
+    resamples: Annotated[int, option("Test sets", "For intervals and p-values; 0 for none.", min=0)] = 1000,
     device: Device = "auto",
     precision: Precision = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a table.")] = False,
+    as_json: Annotated[bool, option("The run", "One JSON object a table.", "--json")] = False,
 ) -> None:
     """Run an experiment or a study of the paper from its data to its table and figure.
 
@@ -137,11 +144,11 @@ def _changes(
     from syntagma.errors import ConfigError
 
     changes: dict[str, Any] = {"systems": {}, "tests": {}, "rows": {}}
-    for one in models:
-        name, equals, model = one.partition("=")
+    for choice in models:
+        name, equals, model = choice.partition("=")
         if not equals or name not in recipe.systems:
             known = ", ".join(recipe.systems)
-            raise ConfigError(f"{one!r} names no system", remedy=f"write SYSTEM=MODEL for one of {known}")
+            raise ConfigError(f"{choice!r} names no system", remedy=f"write SYSTEM=MODEL for one of {known}")
         folder = Path(model)
         given = {"model": str(folder.resolve()) if model and folder.is_dir() else model}
         changes["systems"][name] = given if model else None

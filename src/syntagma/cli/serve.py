@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from syntagma.cli.common import Device, Precision
+from syntagma.cli.common import Device, Precision, option
 
 
 def register(app: typer.Typer) -> None:
@@ -18,51 +18,59 @@ def register(app: typer.Typer) -> None:
 def serve(
     model: Annotated[
         list[str] | None,
-        typer.Option(help="A bundled model's name or a model folder; repeat it.", show_default="all bundled"),
+        option("Models", "A bundled model's name or a model folder; repeat it.", show_default="all bundled"),
     ] = None,
-    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes a free one.")] = 8000,
+    host: Annotated[str, option("Address", "The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, option("Address", "The port; 0 takes a free one.", min=0, max=65535)] = 8000,
     token: Annotated[
         str | None,
-        typer.Option(envvar="SYNTAGMA_TOKEN", help="What clients must show; needed beyond loopback."),
+        option("Address", "What clients must show; needed beyond loopback.", envvar="SYNTAGMA_TOKEN"),
     ] = None,
     token_file: Annotated[
-        Path | None, typer.Option(help="A file with the token, so that it stands in no command line.")
+        Path | None,
+        option("Address", "A file with the token, so that it stands in no command line."),
     ] = None,
     allow_host: Annotated[
-        list[str] | None, typer.Option(help="A further name of this service, such as a proxy's; repeat it.")
+        list[str] | None,
+        option("Address", "A further name of this service, such as a proxy's; repeat it."),
     ] = None,
     root_path: Annotated[
-        str, typer.Option(help="The path under which a proxy serves it, such as /syntagma.", show_default="none")
+        str,
+        option("Address", "The path under which a proxy serves it, such as /syntagma.", show_default="none"),
     ] = "",
     compare: Annotated[
-        Path | None, typer.Option(help="A blind comparison: JSON lines of a source and two systems' outputs.")
+        Path | None,
+        option("Experiments", "A blind comparison: JSON lines of a source and two systems' outputs."),
     ] = None,
     control_task: Annotated[
-        Path | None, typer.Option(help="An experiment on partial control, /control: what `control-task` wrote.")
+        Path | None,
+        option("Experiments", "An experiment on partial control, /control: what `control-task` wrote."),
     ] = None,
-    votes: Annotated[Path, typer.Option(help="Where votes, edits and judgements are kept.")] = Path("votes.sqlite"),
+    votes: Annotated[Path, option("Experiments", "Where votes, edits and judgements are kept.")] = Path("votes.sqlite"),
     questions: Annotated[
         Path | None,
-        typer.Option(
-            help='What voters are asked: JSON lines {"name": ..., "text": ...}.', show_default="the paper's questions"
+        option(
+            "Experiments",
+            'What voters are asked: JSON lines {"name": ..., "text": ...}.',
+            show_default="the paper's questions",
         ),
     ] = None,
-    ties: Annotated[bool, typer.Option(help="Let voters answer that there is no difference.")] = True,
-    batch_size: Annotated[int, typer.Option(min=1, help="Texts searched at once.")] = 32,
-    queue: Annotated[int, typer.Option(min=1, help="Texts that may wait; beyond, 503 is answered.")] = 128,
-    seconds: Annotated[float, typer.Option(help="The time limit of a request.")] = 30.0,
+    ties: Annotated[bool, option("Experiments", "Let voters answer that there is no difference.")] = True,
+    batch_size: Annotated[int, option("Load", "Texts searched at once.", min=1)] = 32,
+    queue: Annotated[int, option("Load", "Texts that may wait; beyond, 503 is answered.", min=1)] = 128,
+    seconds: Annotated[float, option("Load", "The time limit of a request.")] = 30.0,
     patience: Annotated[
-        float, typer.Option(help="Seconds a request may wait for others; who would wait longer gets 503 at once.")
+        float,
+        option("Load", "Seconds a request may wait for others; who would wait longer gets 503 at once."),
     ] = 0.75,
     drain: Annotated[
-        float, typer.Option(help="Seconds to go on serving after a signal, while /readyz answers 503.")
+        float,
+        option("Load", "Seconds to go on serving after a signal, while /readyz answers 503."),
     ] = 0.0,
-    log_level: Annotated[
-        str, typer.Option(help="error, warning, info (a line for each request) or debug.")
-    ] = "warning",
+    log_level: Annotated[str, option("Load", "error, warning, info (a line for each request) or debug.")] = "warning",
     threads: Annotated[
-        int | None, typer.Option(min=1, help="CPU threads of a model.", show_default="one for small models")
+        int | None,
+        option("Machine", "CPU threads of a model.", min=1, show_default="one for small models"),
     ] = None,
     device: Device = "auto",
     precision: Precision = None,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from syntagma.cli.common import option
 from syntagma.cli.settings import settings_option
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 _SETTINGS = ("syntagma.train.config:TrainConfig", "syntagma.network.config:ModelConfig")
 _DECIDED = ("vocabulary", "outputs", "labels", "pad", "start", "end", "sep", "part")
 """Settings of the network that the corpus decides."""
+_RUN, _MODEL, _REPORT = "The run", "The model", "What it says"
 
 
 def register(app: typer.Typer) -> None:
@@ -27,34 +29,29 @@ def register(app: typer.Typer) -> None:
 
 
 def train(
-    out: Annotated[Path, typer.Option(help="The run's folder; a run that is there goes on. The model ends up in it.")],
+    out: Annotated[Path, option(_RUN, "The run's folder; a run that is there goes on. The model ends up in it.")],
     settings: Annotated[
         list[str] | None,
         typer.Argument(help="key=value, of training or of the network (see --settings).", show_default=False),
     ] = None,
-    data: Annotated[Path | None, typer.Option(help="A prepared corpus.", show_default=False)] = None,
+    data: Annotated[Path | None, option(_RUN, "A prepared corpus.", show_default=False)] = None,
+    minutes: Annotated[
+        float | None, option(_RUN, "Plan the run to end in so many minutes.", show_default=False)
+    ] = None,
+    config: Annotated[Path | None, option(_RUN, "Settings in a JSON or YAML file.", show_default=False)] = None,
+    list_settings: Annotated[bool, settings_option(_RUN, *_SETTINGS, without=_DECIDED)] = False,
     preset: Annotated[
         str | None,
-        typer.Option(help="The size: tiny, small, base, big, paper-paranmt or paper-wmt.", show_default=False),
+        option(_MODEL, "The size: tiny, small, base, big, paper-paranmt or paper-wmt.", show_default=False),
     ] = None,
     backbone: Annotated[
         str | None,
-        typer.Option(help="A pretrained model to train: a folder, a .gguf file or a hub id.", show_default=False),
+        option(_MODEL, "A pretrained model to train: a folder, a .gguf file or a hub id.", show_default=False),
     ] = None,
-    lora: Annotated[bool, typer.Option("--lora", help="Train adapters beside the backbone's weights.")] = False,
-    config: Annotated[Path | None, typer.Option(help="Settings in a JSON or YAML file.", show_default=False)] = None,
-    minutes: Annotated[
-        float | None, typer.Option(help="Plan the run to end in so many minutes.", show_default=False)
-    ] = None,
-    tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also log for TensorBoard.")] = False,
-    profile: Annotated[bool, typer.Option("--profile", help="Only measure where the time of a step goes.")] = False,
-    list_settings: Annotated[
-        bool,
-        settings_option(
-            None, "syntagma.train.config:TrainConfig", "syntagma.network.config:ModelConfig", without=_DECIDED
-        ),
-    ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing on stderr but errors.")] = False,
+    lora: Annotated[bool, option(_MODEL, "Train adapters beside the backbone's weights.", "--lora")] = False,
+    tensorboard: Annotated[bool, option(_REPORT, "Also log for TensorBoard.", "--tensorboard")] = False,
+    profile: Annotated[bool, option(_REPORT, "Only measure where the time of a step goes.", "--profile")] = False,
+    quiet: Annotated[bool, option(_REPORT, "Say nothing on stderr but errors.", "--quiet", "-q")] = False,
 ) -> None:
     """Train a model; run the same command again after a stop or a kill and it goes on, to the same weights.
 
@@ -87,7 +84,7 @@ def _command() -> str:
 def _without_folders(argument: str) -> str:
     """An argument with the name of what it points at, whether it is a path, `--name=path` or `name=path`.
 
-    >>> [_without_folders(one) for one in ("/home/me/run", "init=/home/me/run", "lr=6e-4", "runs/a")]
+    >>> [_without_folders(argument) for argument in ("/home/me/run", "init=/home/me/run", "lr=6e-4", "runs/a")]
     ['run', 'init=run', 'lr=6e-4', 'runs/a']
     """
     name, equals, value = argument.rpartition("=")

@@ -106,18 +106,22 @@ def _show(verdicts: list[Verdict]) -> None:
     table = Table(caption="share: the first system's, of the votes that are no ties; p: sign test; alpha: agreement")
     for name in ("question", "systems", "wins", "ties", "share", "95%", "p", "alpha", "voters", "items"):
         table.add_column(name, no_wrap=True)
-    for one in verdicts:
-        interval = None if one.low is None or one.high is None else f"{100 * one.low:.1f}-{100 * one.high:.1f}%"
+    for verdict in verdicts:
+        interval = (
+            None
+            if verdict.low is None or verdict.high is None
+            else f"{100 * verdict.low:.1f}-{100 * verdict.high:.1f}%"
+        )
         table.add_row(
-            one.question,
-            escape(f"{one.first} : {one.second}"),
-            f"{one.first_wins} : {one.second_wins}",
-            str(one.ties),
-            None if one.share is None else f"{100 * one.share:.1f}%",
+            verdict.question,
+            escape(f"{verdict.first} : {verdict.second}"),
+            f"{verdict.first_wins} : {verdict.second_wins}",
+            str(verdict.ties),
+            None if verdict.share is None else f"{100 * verdict.share:.1f}%",
             interval,
-            None if one.p is None else f"{one.p:.3g}",
-            None if one.alpha is None else f"{one.alpha:.2f}",
-            str(one.voters),
-            str(one.items),
+            None if verdict.p is None else f"{verdict.p:.3g}",
+            None if verdict.alpha is None else f"{verdict.alpha:.2f}",
+            str(verdict.voters),
+            str(verdict.items),
         )
     Console(width=None if sys.stdout.isatty() else 160).print(table)  # in a file nothing is cut off

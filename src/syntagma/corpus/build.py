@@ -38,6 +38,7 @@ from syntagma.corpus.workdir import WORK, StaleWork, make_or_resume
 from syntagma.errors import ConfigError, InputError, Place
 from syntagma.executors import Progress, Watch, run, session
 from syntagma.files import atomic_write, locked
+from syntagma.hub import find_folder
 from syntagma.parse import load_parser
 from syntagma.parse.languages import language_warning
 from syntagma.text import Subwords, Word, split
@@ -165,10 +166,19 @@ def _check_kept(folder: Path, work: Path, summaries: Sequence[Summary]) -> None:
 def _check_tokenizer(options: CorpusOptions) -> None:
     if options.tokenizer is None:
         return
-    labels = Subwords.load(options.tokenizer).labels
+    labels = Subwords.load(_tokenizer_file(options.tokenizer)).labels
     if labels != options.labels:
         what = f"this vocabulary has the labels {' '.join(labels)}, not {' '.join(options.labels)}"
         raise ConfigError(what, Place(options.tokenizer), f"give --labels {','.join(labels)}, or train another")
+
+
+def _tokenizer_file(name: str) -> Path:
+    """A tokenizer.json itself, or that of a model or a corpus."""
+    path = Path(name)
+    if path.is_file() or path.suffix == ".json":
+        return path
+    folder = path if (path / "tokenizer.json").is_file() else find_folder(name, "model", "model")
+    return folder / "tokenizer.json"
 
 
 def _vocabulary(
@@ -178,7 +188,7 @@ def _vocabulary(
     if not path.exists():
         watch(Progress("vocabulary", 0, None))
         if options.tokenizer is not None:
-            Subwords.load(options.tokenizer).save(path)
+            Subwords.load(_tokenizer_file(options.tokenizer)).save(path)
         else:
             _make_vocabulary(options, _sample(options, work, summaries, drawn)).save(path)
         watch(Progress("vocabulary", 1, 1))

@@ -92,7 +92,7 @@ class CorpusOptions(Settings):
     vocab_sample: int = setting(250_000, ge=1)
     """Pairs that the subwords are trained on, evenly spread, at most."""
     tokenizer: str | None = None
-    """A tokenizer.json to use again."""
+    """A vocabulary to use again: that of a model (a bundled name, a folder), of a corpus, or a tokenizer.json."""
     pieces: str | None = None
     """A pretrained model's folder whose pieces are used, those that the texts need."""
     share_pieces: bool = False

@@ -24,7 +24,7 @@ Fields: TypeAlias = "dict[str, str]"
 
 _LARGEST_FIELD = 1 << 24
 _TOO_LONG = "\0"
-"""What stands for a line that is too long to be read: like it, it is no text."""
+"""A stand-in for a line that is too long to be read: like it, it is no text."""
 
 
 @dataclass(slots=True)

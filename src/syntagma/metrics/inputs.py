@@ -72,13 +72,13 @@ class Inputs:
             raise InputError("there are no hypotheses", remedy="give --hyp FILE, or --nbest FILE from generate --json")
         if self.ref_trees and len(self.ref_trees) != len(self.refs):
             what = f"there are {len(self.refs)} reference files and {len(self.ref_trees)} files of their trees"
-            raise InputError(what, remedy="give --ref-trees once for each --ref, in the same order")
+            raise InputError(what, remedy="give ref_trees=FILE once for each --ref, in the same order")
         if self.against_trees and not self.against:
-            raise InputError("--against-trees is given without --against", remedy="give the baseline's hypotheses too")
+            raise InputError("against_trees is given without --against", remedy="give the baseline's hypotheses too")
         if self.against and self.hyp_trees and not self.against_trees:
             raise InputError(
                 "the system's trees are given and the baseline's are not",
-                remedy="give --against-trees too, or neither and let the parser parse both",
+                remedy="give against_trees=FILE too, or neither and let the parser parse both",
             )
         if [*self._all()].count(STDIN) > 1:
             raise InputError("standard input (-) is given for more than one file", remedy="write all but one to a file")

@@ -116,7 +116,7 @@ def describe(parser: Parses, name: str) -> str:
 
 def load(name: str, device: str = "cpu", precision: str | None = None) -> Parses:
     """The parser called `name`; `NoParserError` where this installation has none."""
-    remedy = "give trees with --hyp-trees and --src-trees"
+    remedy = "give trees with hyp_trees=FILE and src_trees=FILE"
     try:
         from syntagma.parse import load_parser
     except ImportError:

@@ -78,8 +78,8 @@ def _entries() -> list[_Entry]:
 
 _GROUPS = {"rouge": Rouge, "beam_quality": BeamQuality, "tree_spans": Interpretability}
 _OPTION_FOR = {
-    "refs": "--ref", "src": "--src", "hyp_tree": "--hyp-trees or --parser", "src_tree": "--src-trees or --parser",
-    "ref_trees": "--ref-trees or --parser", "induced": "--induced-trees or --nbest", "template": "--templates",
+    "refs": "--ref", "src": "--src", "hyp_tree": "hyp_trees= or --parser", "src_tree": "src_trees= or --parser",
+    "ref_trees": "ref_trees= or --parser", "induced": "induced_trees= or --nbest", "template": "templates=",
     "nbest": "--nbest", "nbest_trees": "trees in --nbest or --parser", "edit": "a recipe whose rows follow edits",
 }  # fmt: skip
 

@@ -116,7 +116,7 @@ class CopyHead(nn.Module):
         self.key = nn.Linear(width, width)
         self.gate = nn.Linear(width, 1)
         self.follow = nn.Parameter(torch.tensor([2.0]))
-        """What a place gains whose token comes right after the token that was written last: words of several pieces
+        """The gain of a place whose token comes right after the token that was written last: words of several pieces
         are copied piece by piece."""
 
     def pointer(self, hidden: Tensor, keys: Tensor, padding: Tensor, follows: Tensor) -> Tensor:

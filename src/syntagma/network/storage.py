@@ -149,15 +149,15 @@ def _fitting(packed: Mapping[str, Tensor], network: Network, path: Path) -> dict
     return weights
 
 
-def check_weights(wanted: Mapping[str, tuple[int, ...]], found: Mapping[str, tuple[int, ...]]) -> list[str]:
+def check_weights(wanted: Mapping[str, tuple[int, ...]], stored: Mapping[str, tuple[int, ...]]) -> list[str]:
     """All differences between the weights that are wanted and those that are there, a sentence a kind."""
     problems = []
-    if missing := sorted(wanted.keys() - found.keys()):
+    if missing := sorted(wanted.keys() - stored.keys()):
         problems.append(f"missing weights: {', '.join(missing)}")
-    if unknown := sorted(found.keys() - wanted.keys()):
+    if unknown := sorted(stored.keys() - wanted.keys()):
         problems.append(f"unknown weights: {', '.join(unknown)}")
     misshapen = [
-        f"{n} is {found[n]}, not {wanted[n]}" for n in sorted(wanted.keys() & found.keys()) if wanted[n] != found[n]
+        f"{n} is {stored[n]}, not {wanted[n]}" for n in sorted(wanted.keys() & stored.keys()) if wanted[n] != stored[n]
     ]
     if misshapen:
         problems.append(f"misshapen weights: {', '.join(misshapen)}")

@@ -99,4 +99,4 @@ def is_neural(name: str) -> bool:
 def neural_folders(name: str) -> list[tuple[str, Path]]:
     """The neural parsers that a name means: the name and the folder of each."""
     names = [name] if Path(name).is_dir() else name.split("+")
-    return [(one, find_folder(DEFAULT if one == "neural" else one, "parser", "network")) for one in names]
+    return [(member, find_folder(DEFAULT if member == "neural" else member, "parser", "network")) for member in names]

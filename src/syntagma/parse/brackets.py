@@ -37,18 +37,18 @@ class BracketsParser:
         """
         trees = self.take(len(sentences))
         first = self.given - len(trees)
-        found: list[Tree] = []
+        fitted: list[Tree] = []
         for number, words in enumerate(sentences):
             try:
                 if number == len(trees):
                     what = f"{self.path} has only {self.given} trees, and this sentence would need another"
                     raise SentenceError(what, number, "give as many trees as sentences")
-                found.append(self._fit(trees[number], words, number, first + number + 1))
+                fitted.append(self._fit(trees[number], words, number, first + number + 1))
             except SentenceError:
                 self._back = trees[:number] + trees[number + 1 :] + self._back
                 self.given -= len(trees[:number] + trees[number + 1 :])
                 raise
-        return found
+        return fitted
 
     def skip(self, count: int) -> None:
         """Pass over trees, so that a run that was stopped can go on where it was."""

@@ -36,7 +36,7 @@ def load_trainable(name: str) -> TrainableParser:
     """The neural parser of that name, or those of `A+B` as one, in torch."""
     folders = neural_folders(name)
     parsers = [TrainableParser.load(folder) for _, folder in folders]
-    return parsers[0] if len(parsers) == 1 else join([one for one, _ in folders], parsers)
+    return parsers[0] if len(parsers) == 1 else join([member for member, _ in folders], parsers)
 
 
 def join(names: Sequence[str], parsers: Sequence[TrainableParser]) -> TrainableParser:

@@ -34,11 +34,11 @@ def language_of(name: str) -> str:
 def language_warning(name: str, texts: Iterable[str]) -> str | None:
     """A warning for texts that are not in the parser's language; None where they are, or nobody knows."""
     wanted = language_of(name)
-    found = guess_language(islice(texts, SAMPLE)) if wanted else None
-    if found is None or found == wanted:
+    guessed = guess_language(islice(texts, SAMPLE)) if wanted else None
+    if guessed is None or guessed == wanted:
         return None
-    written, known = (NAMES.get(code, f"the language {code!r}") for code in (found, wanted))
+    written, known = (NAMES.get(code, f"the language {code!r}") for code in (guessed, wanted))
     remedy = (
-        f"give a parser for it with --parser, or train one: syntagma parser train --conllu FILES --language {found}"
+        f"give a parser for it with --parser, or train one: syntagma parser train --conllu FILES --language {guessed}"
     )
     return f"the text looks like {written}, but the parser {name} is for {known}; {remedy}"

@@ -42,7 +42,7 @@ def margin_loss(scores: Tensor, gold: Tensor, lengths: list[int], open_root: boo
         trees = decode(to_chart(best.cpu().numpy(), size), lengths)
         rows = [row for row, spans in enumerate(trees) for _ in spans]
         numbers = [span_number(start, end, size) for spans in trees for start, end in spans]
-    row, number = (torch.tensor(one, device=scores.device) for one in (rows, numbers))
+    row, number = (torch.tensor(indices, device=scores.device) for indices in (rows, numbers))
     chosen = label[row, number]
     cost = (chosen != wanted[row, number]).float()
     predicted = torch.zeros(len(lengths), device=scores.device).index_add(0, row, scores[row, number, chosen] + cost)

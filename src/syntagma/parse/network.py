@@ -41,23 +41,25 @@ class ParserBatch:
         """The same batch on a device."""
         mask = None if self.mask is None else self.mask.to(device)
         silver = None if self.silver is None else self.silver.to(device)
-        pieces, shapes, first, last = (one.to(device) for one in (self.pieces, self.shapes, self.first, self.last))
+        pieces, shapes, first, last = (
+            tensor.to(device) for tensor in (self.pieces, self.shapes, self.first, self.last)
+        )
         return ParserBatch(pieces, shapes, mask, first, last, self.lengths, silver)
 
 
 def collate(sentences: list[EncodedSentence], filler: int, silver: list[int] | None = None) -> ParserBatch:
     """The sentences as one batch; `filler` is the id of a padding piece."""
-    longest = max(len(one.pieces) for one in sentences)
+    longest = max(len(sentence.pieces) for sentence in sentences)
     mask = None
-    if any(len(one.pieces) < longest for one in sentences):
-        mask = torch.from_numpy(pad([[1] * len(one.pieces) for one in sentences], 0)).bool()
+    if any(len(sentence.pieces) < longest for sentence in sentences):
+        mask = torch.from_numpy(pad([[1] * len(sentence.pieces) for sentence in sentences], 0)).bool()
     return ParserBatch(
-        pieces=torch.from_numpy(pad([one.pieces for one in sentences], filler)),
-        shapes=torch.from_numpy(pad([one.shapes for one in sentences], 0)),
+        pieces=torch.from_numpy(pad([sentence.pieces for sentence in sentences], filler)),
+        shapes=torch.from_numpy(pad([sentence.shapes for sentence in sentences], 0)),
         mask=mask,
-        first=torch.from_numpy(pad([one.first for one in sentences], 0)),
-        last=torch.from_numpy(pad([one.last for one in sentences], 0)),
-        lengths=[len(one.first) - 2 for one in sentences],
+        first=torch.from_numpy(pad([sentence.first for sentence in sentences], 0)),
+        last=torch.from_numpy(pad([sentence.last for sentence in sentences], 0)),
+        lengths=[len(sentence.first) - 2 for sentence in sentences],
         silver=torch.tensor(silver, dtype=torch.float32) if silver is not None and any(silver) else None,
     )
 

@@ -77,7 +77,7 @@ class NeuralParser:
         """The trees of sentences that are already split into words, in their order."""
         encoded = [self._encode(words, number) for number, words in enumerate(sentences)]
         trees: list[Tree | None] = [None] * len(sentences)
-        for numbers in batches_by_length([len(one.pieces) for one in encoded], BATCH_PIECES):
+        for numbers in batches_by_length([len(sentence.pieces) for sentence in encoded], BATCH_PIECES):
             batch = [(encoded[number], sentences[number]) for number in numbers]
             for number, tree in zip(numbers, halving(self._parse, batch), strict=True):
                 trees[number] = tree

@@ -39,12 +39,12 @@ class OnnxScorer:
             "ends": ends,
         }
         values = {name: self._graphs.value(array) for name, array in inputs.items()}
-        found = {
+        outputs = {
             n: value.numpy() for n, value in self._graphs.run("parser", values, ["values", "labels", "tags"]).items()
         }
         rows = len(sentences)
         return Scored(
-            found["values"].reshape(rows, -1),
-            found["labels"].reshape(rows, -1),
-            found["tags"].reshape(rows, -1)[:, 1:-1],
+            outputs["values"].reshape(rows, -1),
+            outputs["labels"].reshape(rows, -1),
+            outputs["tags"].reshape(rows, -1)[:, 1:-1],
         )

@@ -92,9 +92,9 @@ class BracketScore:
 def score_trees(gold: Iterable[Tree], predicted: Iterable[Tree], labels: Collection[str] | None = None) -> BracketScore:
     """The score of parses against gold trees, in the same order; with `labels`, over constituents of these only."""
     total = BracketScore()
-    for number, (wanted, found) in enumerate(zip(gold, predicted, strict=True), 1):
+    for number, (wanted, tree) in enumerate(zip(gold, predicted, strict=True), 1):
         try:
-            total += compare(wanted, found, labels)
+            total += compare(wanted, tree, labels)
         except InputError as error:
             raise error.at(line=number) from None
     return total
@@ -112,15 +112,15 @@ def compare(gold: Tree, predicted: Tree, labels: Collection[str] | None = None) 
     for keep in kept:
         places.append(places[-1] + keep)
     wanted = Counter(_brackets(gold_spans, places, labels))
-    found = Counter(_brackets(spans, places, labels))
-    matched = (wanted & found).total()
-    crossing = _crossing(wanted, found)
+    predicted_brackets = Counter(_brackets(spans, places, labels))
+    matched = (wanted & predicted_brackets).total()
+    crossing = _crossing(wanted, predicted_brackets)
     return BracketScore(
         sentences=1,
         matched=matched,
         gold=wanted.total(),
-        predicted=found.total(),
-        exact=int(matched == wanted.total() == found.total()),
+        predicted=predicted_brackets.total(),
+        exact=int(matched == wanted.total() == predicted_brackets.total()),
         crossing=crossing,
         not_crossing=int(crossing == 0),
         words=places[-1],

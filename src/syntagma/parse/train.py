@@ -206,18 +206,18 @@ class ParserTrainer:
         """The batches of the epoch that are still to come: a function of the seed, the epoch and the silver share."""
         chance = random.Random(f"{self.config.seed}/{self.progress.epoch}")
         silver = chance.sample(self.data.silver, round(self.progress.share * len(self.data.silver)))
-        shown = [vary(one, self.config.variants, chance, self.others) for one in [*self.data.gold, *silver]]
+        shown = [vary(example, self.config.variants, chance, self.others) for example in [*self.data.gold, *silver]]
         chance.shuffle(shown)
         longest = self.model_config.longest
         limit = self.model_config.encoder.positions
-        encoded = [self.pieces.encode(one.words[:longest], limit) for one in shown]
-        numbers = [n for n, one in enumerate(shown) if len(one.words) <= longest]
+        encoded = [self.pieces.encode(example.words[:longest], limit) for example in shown]
+        numbers = [n for n, example in enumerate(shown) if len(example.words) <= longest]
         lengths = [len(encoded[n].pieces) for n in numbers]
         batches = batches_by_length(lengths, self.config.batch_pieces)
         chance.shuffle(batches)
         self.progress.batches = len(batches)
         while self.progress.batch < len(batches):
-            chosen = [numbers[at] for at in batches[self.progress.batch]]
+            chosen = [numbers[index] for index in batches[self.progress.batch]]
             examples = [shown[n] for n in chosen]
             batch = collate(
                 [encoded[n] for n in chosen], self.pieces.pad, [int(example.silver) for example in examples]

@@ -93,16 +93,16 @@ def example(tree: Tree, silver: bool = False) -> TreebankExample:
 
 def read_examples(path: str | Path, silver: bool = False) -> list[TreebankExample]:
     """The examples of a file of trees, one a line or laid out; `SyntagmaError` where a tree lacks parts of speech."""
-    found: list[TreebankExample] = []
+    examples: list[TreebankExample] = []
     try:
         for tree in read_trees(read_lines(path)):
-            _check_tags(tree, path, len(found) + 1)
-            found.append(example(tree, silver))
+            _check_tags(tree, path, len(examples) + 1)
+            examples.append(example(tree, silver))
     except SyntagmaError as error:
         raise error.at(file=str(path)) from None
-    if not found:
+    if not examples:
         raise InputError("it holds no tree", Place(str(path)), "give a file of bracketed trees")
-    return found
+    return examples
 
 
 def _check_tags(tree: Tree, path: str | Path, number: int) -> None:
@@ -126,9 +126,9 @@ def inventory(examples: Iterable[TreebankExample], rare: int = RARE) -> tuple[li
     """All labels, the null label first, and all tags that occur at least `rare` times, the commonest first."""
     labels: Counter[str] = Counter()
     tags: Counter[str] = Counter()
-    for one in examples:
-        labels.update(one.spans.values())
-        tags.update(one.tags)
+    for example in examples:
+        labels.update(example.spans.values())
+        tags.update(example.tags)
     by_count = ([name for name, count in counts.most_common() if count >= rare] for counts in (labels, tags))
     known_labels, known_tags = by_count
     return [NULL, *known_labels], known_tags

@@ -55,7 +55,7 @@ class Bounds:
     def _threshold(self, degree: int, joint: bool) -> float:
         request, rules = self._request, self._request.competition
         best: dict[IdTuple, float] = {}
-        promised = (one for task in request.tasks if task.grown is None for one in task.promised.values())
+        promised = (score for task in request.tasks if task.grown is None for score in task.promised.values())
         for hypothesis in (*request.competitors(), *promised):
             if rules.degree(hypothesis) == degree and rules.is_fair(hypothesis):
                 value = hypothesis.log_probability if joint else hypothesis.score

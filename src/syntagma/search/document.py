@@ -43,10 +43,10 @@ class Document:
         """Once all searches are over: leave a required word to the segment where it costs least."""
         if not self.floating:
             return
-        found = [request for request in self.floating if any(map(request.required.held_by, request.beam))]
-        if not found:
+        holding = [request for request in self.floating if any(map(request.required.held_by, request.beam))]
+        if not holding:
             return
-        cheapest = min(found, key=_cost)
+        cheapest = min(holding, key=_cost)
         for request in self.floating:
             if request is not cheapest and request.required.free_beam:
                 request.beam = request.required.free_beam
@@ -69,7 +69,9 @@ def _cost(request: SearchRequest) -> float:
     """How much worse the best text with a segment's required words is than the best without."""
 
     def best(beam: Sequence[Hypothesis]) -> float:
-        return max((one.log_probability / max(1, len(one.ids)) for one in beam), default=float("-inf"))
+        return max(
+            (hypothesis.log_probability / max(1, len(hypothesis.ids)) for hypothesis in beam), default=float("-inf")
+        )
 
     return best(request.required.free_beam or request.beam) - best(list(filter(request.required.held_by, request.beam)))
 
@@ -93,9 +95,9 @@ def best_together(sizes: Sequence[int]) -> Iterator[tuple[int, ...]]:
     while waiting:
         total, places, first = heappop(waiting)
         yield places
-        for at in range(first, len(sizes)):  # no earlier place moves on any more, so that each row comes once
-            if places[at] + 1 < sizes[at]:
-                heappush(waiting, (total + 1, (*places[:at], places[at] + 1, *places[at + 1 :]), at))
+        for place in range(first, len(sizes)):  # no earlier place moves on any more, so that each row comes once
+            if places[place] + 1 < sizes[place]:
+                heappush(waiting, (total + 1, (*places[:place], places[place] + 1, *places[place + 1 :]), place))
 
 
 def merge(parts: Sequence[Output], gaps: Sequence[str]) -> Output:

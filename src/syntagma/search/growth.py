@@ -56,7 +56,7 @@ class BeamEntry:
     rewarded: bool = False
     infill_score: float = 0.0
     parts: tuple[PartEntry, ...] = ()
-    """What its infill made of each open label."""
+    """The parts that its infill has for the open labels."""
     fresh: tuple[bool, ...] = ()
     """For each token, whether the last infill wrote it."""
 

@@ -50,7 +50,7 @@ class Hypothesis:
 
     def history(self) -> list[Hypothesis]:
         """The hypotheses from the first context to this one."""
-        found = [self]
-        while found[-1].parent is not None:
-            found.append(found[-1].parent)
-        return found[::-1]
+        ancestors = [self]
+        while ancestors[-1].parent is not None:
+            ancestors.append(ancestors[-1].parent)
+        return ancestors[::-1]

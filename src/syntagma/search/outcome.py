@@ -26,15 +26,16 @@ def check_found(request: SearchRequest) -> None:
         raise ConfigError(
             "no output meets the constraints on words and labels", remedy="ask for fewer words, or widen the beam"
         )
-    if any(isinstance(one, TemplateConstraint) for one in request.fixed_constraints):
+    if any(isinstance(constraint, TemplateConstraint) for constraint in request.fixed_constraints):
         raise TemplateError("no output of this model has the template's shape", remedy="loosen it with '...' or '*'")
-    if any(isinstance(one, CopyConstraint) and one.strict for one in request.fixed_constraints):
+    if any(isinstance(constraint, CopyConstraint) and constraint.strict for constraint in request.fixed_constraints):
         raise ConfigError(
             "every output that was found repeats the source",
             remedy="allow copies (forbid_copy=false), or widen the beam",
         )
     raise ConfigError(
-        "the constraints leave the model nothing to write", remedy="lift one: known_words_only, max_unary_repeats"
+        "the constraints leave the model nothing to write",
+        remedy="lift one: known_words_only, max_unary_repeats",
     )
 
 

@@ -40,8 +40,8 @@ class SearchWork:
         generator = self._generator()
         steering = generator.steering(**self.steering)
         options = generator.defaults.changed(self.options)
-        found = generator.stream(texts, steering=steering, options=options, batch=self.batch, nbest=self.nbest)
-        return list(found)
+        results = generator.stream(texts, steering=steering, options=options, batch=self.batch, nbest=self.nbest)
+        return list(results)
 
     def _generator(self) -> Generator:
         loaded: Generator | None = self.__dict__.get("_loaded")
@@ -65,5 +65,5 @@ def parallel(work: SearchWork, texts: Iterable[Text], executor: str = "local", w
     waiting = iter(texts)
     chunks = iter(lambda: list(islice(waiting, CHUNK)), [])
     with session(executor, workers):
-        for found in run(executor, work, chunks, workers):
-            yield from found
+        for results in run(executor, work, chunks, workers):
+            yield from results

@@ -29,7 +29,7 @@ class RequiredWords:
         self.first_pass = bool(lexical.required)
         """Whether the words are left out of account now."""
         self.free_beam: list[Hypothesis] = []
-        """What the first pass found."""
+        """The hypotheses of the first pass."""
         self._qualified: dict[IdTuple, Hypothesis] = {}
 
     @property
@@ -54,7 +54,9 @@ class RequiredWords:
     def remember(self, finished: Iterable[Hypothesis]) -> None:
         """Keep finished hypotheses of the second pass that hold all words, should the beam lose them."""
         if self.lexical.required and not self.first_pass:
-            self._qualified.update((one.ids, one) for one in finished if self.qualifies(one))
+            self._qualified.update(
+                (hypothesis.ids, hypothesis) for hypothesis in finished if self.qualifies(hypothesis)
+            )
 
     def end_first_pass(self, beam: list[Hypothesis], wanted: int) -> list[Hypothesis]:
         """Of what the first pass found, the texts that hold the words, if they are as many as wanted."""
@@ -67,7 +69,7 @@ class RequiredWords:
         """How long an infill may be in the second pass."""
         if self.first_pass or not self.free_beam:
             return None
-        longest = max((len(one.infill) for end in self.free_beam for one in end.history()), default=0)
+        longest = max((len(ancestor.infill) for end in self.free_beam for ancestor in end.history()), default=0)
         return longest + sum(max(map(len, spelled)) for spelled in self.lexical.required) + _SPARE_TOKENS
 
     def settle(self, beam: list[Hypothesis], most: int) -> list[Hypothesis]:
@@ -75,7 +77,7 @@ class RequiredWords:
         if not self.free_beam or not self.lexical.required:
             return beam
         fitting = [hypothesis for hypothesis in self.free_beam if self.qualifies(hypothesis)]
-        found = distinct([*beam, *fitting, *self._qualified.values()])
-        found = [hypothesis for hypothesis in found if self.qualifies(hypothesis)] or found
-        found.sort(key=lambda hypothesis: -hypothesis.log_probability / max(1, len(hypothesis.ids)))
-        return found[:most]
+        candidates = distinct([*beam, *fitting, *self._qualified.values()])
+        candidates = [hypothesis for hypothesis in candidates if self.qualifies(hypothesis)] or candidates
+        candidates.sort(key=lambda hypothesis: -hypothesis.log_probability / max(1, len(hypothesis.ids)))
+        return candidates[:most]

@@ -69,9 +69,9 @@ class Output:
     """The tree it grew from; None for a baseline, which grows none."""
     trace: tuple[TraceLevel, ...]
     rank_score: float | None = None
-    """What decided its place among the others, where they were reranked."""
+    """The score that decided its place among the others, where they were reranked."""
     note: str = ""
-    """What the user should know of it."""
+    """A remark for the user."""
 
     @property
     def levels(self) -> list[str]:
@@ -154,12 +154,12 @@ def _joins(context: Tokens, infill: Tokens) -> tuple[str, ...]:
     grown: list[tuple[Token, int]] = []  # each token with the part that it comes from, -1: it was there
     for place, token in enumerate(context):
         grown += [(word, place) for word in next(fresh)] if is_label(token) else [(token, -1)]
-    found = []
+    joined = []
     for (before, here), (after, there) in pairwise(grown):
         apart = here == there or not isinstance(before, Word) or not isinstance(after, Word) or after.space
         if not apart and before.text[-1:].isalnum() and after.text[:1].isalnum():
-            found.append(f"{before.text}+{after.text}")
-    return tuple(found)
+            joined.append(f"{before.text}+{after.text}")
+    return tuple(joined)
 
 
 def read_out_plain(hypothesis: Hypothesis, vocabulary: Vocabulary, linearised: bool) -> Output:

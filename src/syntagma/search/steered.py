@@ -19,7 +19,7 @@ from syntagma.settings import Settings
 Control = Literal["soft", "hard"]
 
 _SHAPES = ("template", "exemplar", "start")
-"""What decides the shape of an output: one of them at most."""
+"""The wishes that decide the shape of an output: one of them at most."""
 
 
 @dataclass(frozen=True)
@@ -27,13 +27,21 @@ class SteeredText(Settings):
     """A source, and what is asked for it alone; the rest are the arguments of `Generator.steering`."""
 
     source: str
+    """The text."""
     template: str | None = None
+    """The tree's shape, such as (S (NP) (VP *))."""
     exemplar: str | None = None
+    """A sentence whose shape to follow."""
     exemplar_depth: int | None = None
+    """How deep the exemplar's shape counts."""
     control: Control | None = None
+    """Favour the template's shape (soft, the default), or guarantee it (hard)."""
     start: str | None = None
+    """A context to grow from, such as <NP> <VP> , right ?"""
     must: tuple[str, ...] = ()
+    """Words that must appear."""
     must_not: tuple[str, ...] = ()
+    """Words that must not appear."""
 
     @staticmethod
     def parse(line: str) -> SteeredText:

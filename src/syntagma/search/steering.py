@@ -83,28 +83,28 @@ class Steerer:
                 continue
             exemplar = isinstance(text, SteeredText) and text.exemplar is not None
             chunk = [text, *islice(rest, EXEMPLARS - 1)] if exemplar else [text]
-            for one, steering in zip(chunk, self.steer(chunk), strict=True):
+            for item, steering in zip(chunk, self.steer(chunk), strict=True):
                 yield (
-                    (one.source if isinstance(one, SteeredText) else str(one)),
-                    (general if isinstance(one, str) else steering),
+                    (item.source if isinstance(item, SteeredText) else str(item)),
+                    (general if isinstance(item, str) else steering),
                 )
 
     def steer(self, texts: Sequence[Text]) -> list[Steering | SyntagmaError]:
         """The steering of each text, or what was wrong with it; exemplars are parsed together."""
         asked = [text.steering() if isinstance(text, SteeredText) else {} for text in texts]
-        usable = [one for one in asked if "exemplar" in one and not one.keys() & {"template", "start"}]
+        usable = [wishes for wishes in asked if "exemplar" in wishes and not wishes.keys() & {"template", "start"}]
         with suppress(SyntagmaError):  # a bad one fails alone, below
-            shapes = self._exemplar_shapes([(one["exemplar"], one.get("exemplar_depth")) for one in usable])
-            for one, shape in zip(usable, shapes, strict=True):
-                del one["exemplar"]
-                one["template"] = shape
-        found: list[Steering | SyntagmaError] = []
-        for text, one in zip(texts, asked, strict=True):
+            shapes = self._exemplar_shapes([(wishes["exemplar"], wishes.get("exemplar_depth")) for wishes in usable])
+            for wishes, shape in zip(usable, shapes, strict=True):
+                del wishes["exemplar"]
+                wishes["template"] = shape
+        results: list[Steering | SyntagmaError] = []
+        for text, wishes in zip(texts, asked, strict=True):
             try:
-                found.append(text if isinstance(text, SyntagmaError) else self.steering(**one))
+                results.append(text if isinstance(text, SyntagmaError) else self.steering(**wishes))
             except SyntagmaError as error:
-                found.append(error)
-        return found
+                results.append(error)
+        return results
 
     def _exemplar_shapes(self, exemplars: Sequence[tuple[str, int | None]]) -> list[Template]:
         """The shapes of sentences, each as deep as it counts."""

@@ -23,9 +23,9 @@ class InfillTask:
         self.tokens = tokens
         """The most tokens of its infill."""
         begun = [(constraint, constraint.begin(self)) for constraint in request.constraints]
-        self.constraints: tuple[Constraint, ...] = tuple(one for one, state in begun if state is not None)
+        self.constraints: tuple[Constraint, ...] = tuple(constraint for constraint, state in begun if state is not None)
         self.first_states: tuple[Any, ...] = tuple(state for _, state in begun if state is not None)
-        self.ends = any(type(one).may_end is not Constraint.may_end for one in self.constraints)
+        self.ends = any(type(constraint).may_end is not Constraint.may_end for constraint in self.constraints)
         """Whether a constraint may forbid its end."""
         self.reserve = 2 + sum(constraint.reserve for constraint in self.constraints)
         """Tokens that its infill may have beyond its most, so that constraints can be met."""

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_mod
 
 from syntagma.aliases import ALIASES, renamed
 from syntagma.search.options import SearchOptions
+from syntagma.search.steered import Control, SteeredText
 from syntagma.settings import NumberRange, describe
 
 TEXT, LONG_TEXT, TEXTS, PARSED = 400, 20_000, 32, 64
@@ -70,6 +71,7 @@ def _search_fields() -> dict[str, Any]:
     return made
 
 
+_STEERING = {line.name: line.help for line in describe(SteeredText)}
 SearchFields: Any = create_model("SearchFields", __base__=Request, **_search_fields())
 
 
@@ -78,13 +80,13 @@ class RequestOptions(SearchFields):  # type: ignore[misc]
 
     model: Name | None = Field(None, description="A name of /v1/models; by default the first.")
     nbest: int | None = Field(None, ge=1, le=NBEST, description="How many outputs to answer with.")
-    template: Context | None = Field(None, description="The tree's shape, such as (S (NP) (VP *)).")
-    exemplar: Text | None = Field(None, description="A sentence whose shape to follow.")
-    exemplar_depth: int | None = Field(None, ge=1, le=DEPTH, description="How deep the exemplar's shape counts.")
-    control: Literal["soft", "hard"] = Field("soft", description="Favour the template's shape, or guarantee it.")
-    start: Context | None = Field(None, description="A context to grow from, such as <NP> <VP> , right ?")
-    must: Words = Field([], description="Words that must appear.")
-    must_not: Words = Field([], description="Words that must not appear.")
+    template: Context | None = Field(None, description=_STEERING["template"])
+    exemplar: Text | None = Field(None, description=_STEERING["exemplar"])
+    exemplar_depth: int | None = Field(None, ge=1, le=DEPTH, description=_STEERING["exemplar_depth"])
+    control: Control = Field("soft", description=_STEERING["control"])
+    start: Context | None = Field(None, description=_STEERING["start"])
+    must: Words = Field([], description=_STEERING["must"])
+    must_not: Words = Field([], description=_STEERING["must_not"])
 
     def search(self) -> dict[str, Any]:
         """The options that are given, of those that `SearchOptions` has."""

@@ -20,10 +20,10 @@ class NextLabels(NamedTuple):
 def skip(pattern: Sequence[object], places: set[int]) -> set[int]:
     """`places` and those reached by letting `ANY` stand for nothing."""
     reached = set(places)
-    for at in sorted(places):
-        while at < len(pattern) and pattern[at] is ANY:
-            at += 1
-            reached.add(at)
+    for place in sorted(places):
+        while place < len(pattern) and pattern[place] is ANY:
+            place += 1
+            reached.add(place)
     return reached
 
 
@@ -77,23 +77,23 @@ class Guide:
         end = False
         for thread in self.threads:
             items = _items(thread.node)
-            for at in skip(items, {thread.place}):
-                if at == len(items):
+            for place in skip(items, {thread.place}):
+                if place == len(items):
                     end = True
                 else:
-                    item = items[at]
+                    item = items[place]
                     labels.update((item.label,) if isinstance(item, TemplateNode) else self.labels)
         return NextLabels(frozenset(labels), end)
 
     @property
     def needed(self) -> frozenset[str]:
         """The allowed labels that are constituents of the template, so that each brings the part nearer its end."""
-        found: set[str] = set()
+        labels: set[str] = set()
         for thread in self.threads:
             items = _items(thread.node)
-            ahead = (items[at] for at in skip(items, {thread.place}) if at < len(items))
-            found.update(item.label for item in ahead if isinstance(item, TemplateNode))
-        return frozenset(found)
+            ahead = (items[place] for place in skip(items, {thread.place}) if place < len(items))
+            labels.update(item.label for item in ahead if isinstance(item, TemplateNode))
+        return frozenset(labels)
 
     def follow(self, token: Token) -> Guide | None:
         """After one more token of the infill; None where the template does not allow it.  Words change nothing."""
@@ -102,15 +102,15 @@ class Guide:
         threads: set[_Thread] = set()
         for thread in self.threads:
             items = _items(thread.node)
-            for at in skip(items, {thread.place}):
-                if at == len(items):
+            for place in skip(items, {thread.place}):
+                if place == len(items):
                     continue
-                item = items[at]
+                item = items[place]
                 if not isinstance(item, TemplateNode):
-                    threads.add(thread._replace(place=at, grown=(*thread.grown, None)))
+                    threads.add(thread._replace(place=place, grown=(*thread.grown, None)))
                 elif item.label == token.name:
                     grown = item if item.inside is not None else None
-                    threads.add(thread._replace(place=at + 1, grown=(*thread.grown, grown)))
+                    threads.add(thread._replace(place=place + 1, grown=(*thread.grown, grown)))
         return self._with(threads)
 
     def _open_part(self) -> Guide | None:

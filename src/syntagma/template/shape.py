@@ -112,8 +112,8 @@ class Template:
             if is_label(token):
                 places = skip(pattern, _step(pattern, places, token.name))
         labels: set[str] = set()
-        for at in places - {len(pattern)}:
-            item = pattern[at]
+        for place in places - {len(pattern)}:
+            item = pattern[place]
             labels.update(self.labels if isinstance(item, AnySiblings) else (item,))
         return NextLabels(frozenset(labels), len(pattern) in places)
 
@@ -133,5 +133,5 @@ class Template:
 
 def _step(pattern: Pattern, places: set[int], label: str) -> set[int]:
     """Where a label leads from `places`."""
-    stay = {at for at in places if at < len(pattern) and pattern[at] is ANY}
-    return stay | {at + 1 for at in places if at < len(pattern) and pattern[at] == label}
+    stay = {place for place in places if place < len(pattern) and pattern[place] is ANY}
+    return stay | {place + 1 for place in places if place < len(pattern) and pattern[place] == label}

@@ -14,9 +14,9 @@ from typing import Any
 
 from syntagma.errors import InputError, Place
 from syntagma.files import atomic_write, read_lines
-from syntagma.levels import PART, TOP, Label, Token
+from syntagma.levels import TOP, Label, Token
 from syntagma.text.spacing import respace, spaced_text
-from syntagma.text.vocabulary import find_label
+from syntagma.text.vocabulary import find_label, ids_of, tokens_of
 from syntagma.text.words import Sentence, Word, split
 
 KIND = "subword-nmt"
@@ -31,7 +31,7 @@ class AuthorsSubwords:
         self._entries = [*_SPECIALS, *entries]
         self._merges = list(merges)
         self._rank = {pair: rank for rank, pair in reversed(list(enumerate(merges)))}
-        self._ids = {entry: at for at, entry in reversed(list(enumerate(self._entries)))}
+        self._ids = {entry: token_id for token_id, entry in reversed(list(enumerate(self._entries)))}
         self.size = len(self._entries)
         self._start, self.pad, self.end, self._unknown = range(4)
         self.part = self._control(_PART)
@@ -41,7 +41,7 @@ class AuthorsSubwords:
             for index, entry in enumerate(self._entries)
             if index >= len(_SPECIALS) and _is_label(entry)
         }
-        self._label_of = {at: Label(name) for name, at in self._label_ids.items()}
+        self._label_of = {token_id: Label(name) for name, token_id in self._label_ids.items()}
         self.labels = tuple(name for name in self._label_ids if name != TOP.name)
         self._controls = {*_SPECIALS, _TOP, _PART, _SEP, *(f"<{name}>" for name in self.labels)}
         self._known: dict[str, tuple[int, ...]] = {}
@@ -85,7 +85,7 @@ class AuthorsSubwords:
     def encode(self, text: str | Sentence) -> list[int]:
         """The ids of a text's words."""
         words = split(text).words if isinstance(text, str) else text.words
-        return [at for ids in self.encode_words(words) for at in ids]
+        return [token_id for ids in self.encode_words(words) for token_id in ids]
 
     def encode_target(self, text: str | Sentence) -> list[int]:
         """The ids of a text as a target."""
@@ -97,25 +97,25 @@ class AuthorsSubwords:
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text that ids spell, spaced as a writer would; control tokens and labels are left out."""
-        return spaced_text(self._words(at for at in ids if not self._is_control(at)))
+        return spaced_text(self._words(token_id for token_id in ids if not self._is_control(token_id)))
 
     def _words(self, ids: Iterable[int]) -> list[str]:
-        return " ".join(self._entries[at] for at in ids).replace("@@ ", "").removesuffix("@@").split()
+        return " ".join(self._entries[token_id] for token_id in ids).replace("@@ ", "").removesuffix("@@").split()
 
-    def _is_control(self, at: int) -> bool:
-        return self._entries[at] in self._controls
+    def _is_control(self, token_id: int) -> bool:
+        return self._entries[token_id] in self._controls
 
     def _pieces(self, word: str) -> tuple[int, ...]:
         known = self._known.get(word)
         if known is None:
             pieces = [*list(word[:-1]), word[-1] + "</w>"]
             while len(pieces) > 1:
-                rank, at = min(
+                rank, index = min(
                     (self._rank.get(pair, len(self._rank)), index) for index, pair in enumerate(pairwise(pieces))
                 )
                 if rank == len(self._rank):
                     break
-                pieces[at : at + 2] = [pieces[at] + pieces[at + 1]]
+                pieces[index : index + 2] = [pieces[index] + pieces[index + 1]]
             shown = [piece.removesuffix("</w>") if piece.endswith("</w>") else piece + "@@" for piece in pieces]
             known = tuple(
                 self._unknown if piece in self._controls else self._ids.get(piece, self._unknown) for piece in shown
@@ -129,41 +129,21 @@ class AuthorsSubwords:
         """The id of a label, `T` included."""
         return find_label(self._label_ids, label)
 
-    def is_label(self, at: int) -> bool:
+    def is_label(self, token_id: int) -> bool:
         """Whether an id is an open label."""
-        return at in self._label_of
+        return token_id in self._label_of
 
-    def is_word(self, at: int) -> bool:
+    def is_word(self, token_id: int) -> bool:
         """Whether an id is a piece of a word: no control token, no label."""
-        return not self._is_control(at)
+        return not self._is_control(token_id)
 
     def encode_tokens(self, tokens: Iterable[Token]) -> list[int]:
         """The ids of a context or infill whose words are given as `Word`s or as tuples of ids."""
-        ids: list[int] = []
-        for token in tokens:
-            if isinstance(token, Label):
-                ids.append(self.label_id(token.name))
-            elif token is PART:
-                ids.append(self.part)
-            else:
-                ids.extend(self._pieces(token.text) if isinstance(token, Word) else token)
-        return ids
+        return ids_of(tokens, self.label_id, self.part, lambda word: self._pieces(word.text))
 
     def decode_tokens(self, ids: Iterable[int]) -> list[Token]:
         """Ids as labels, `PART`, and words."""
-        tokens: list[Token] = []
-        run: list[int] = []
-        for at in (*ids, self.pad):
-            if not self._is_control(at):
-                run.append(at)
-                continue
-            tokens.extend(respace(self._words(run)) if run else ())
-            run = []
-            if at == self.part:
-                tokens.append(PART)
-            elif at in self._label_of:
-                tokens.append(self._label_of[at])
-        return tokens
+        return tokens_of(ids, self.is_word, self._label_of, self.part, lambda run: respace(self._words(run)))
 
     def _control(self, entry: str) -> int:
         if entry not in self._ids:

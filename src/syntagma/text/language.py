@@ -65,8 +65,8 @@ def guess_language(texts: str | Iterable[str], among: Iterable[str] = ()) -> str
     script, _ = scripts.most_common(1)[0]
     if script == "CJK" and scripts["HIRAGANA"] + scripts["KATAKANA"] > scripts["CJK"] / 10:
         script = "HIRAGANA"
-    found = _SCRIPTS.get(script) if script != "LATIN" else _guess_latin(text.lower(), allowed)
-    return found if not allowed or found in allowed else None
+    language = _SCRIPTS.get(script) if script != "LATIN" else _guess_latin(text.lower(), allowed)
+    return language if not allowed or language in allowed else None
 
 
 def _guess_latin(text: str, allowed: set[str]) -> str | None:

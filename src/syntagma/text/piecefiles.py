@@ -17,7 +17,7 @@ from syntagma.errors import InputError, Place
 from syntagma.text.sentencepieces import read_sentencepieces
 
 SOURCE_FILES: Final = ("sentencepiece.model", "source.spm", "spm.model", "source.model")
-"""What the only sentencepiece file of a folder may be called; the first that is there counts."""
+"""Names of the only sentencepiece file of a folder; the first that is there counts."""
 SHARED_VOCABULARY: Final = "shared_vocabulary.json"
 _BOTH_SIDES: Final = 0.95
 """The share of a vocabulary that a file must know to serve both sides."""

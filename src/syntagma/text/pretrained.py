@@ -23,12 +23,12 @@ from tokenizers import Tokenizer
 from syntagma.errors import InputError
 from syntagma.files import atomic_write
 from syntagma.levels import PART, TOP, Label, Token
-from syntagma.text.vocabulary import find_label
+from syntagma.text.vocabulary import find_label, text_runs, tokens_of
 from syntagma.text.words import Sentence, Word, join, split
 
 KIND = "pretrained"
 HIDDEN = " "
-"""What begins an entry that no text reaches: pieces write a space as `Ġ` or `▁`."""
+"""The prefix of an entry that no text reaches: pieces write a space as `Ġ` or `▁`."""
 _MOST_REMEMBERED = 200_000
 
 
@@ -58,10 +58,12 @@ class PretrainedVocabulary:
         self.controls = controls
         self.size = size
         self.labels: tuple[str, ...] = tuple(name for name in controls.labels if name != TOP.name)
-        self._label_of = {at: Label(name) for name, at in controls.labels.items()}
+        self._label_of = {token_id: Label(name) for name, token_id in controls.labels.items()}
         pieces = tokenizer.get_vocab(with_added_tokens=False)
         self._text_ids = frozenset(
-            at for piece, at in pieces.items() if not piece.startswith(HIDDEN) and at not in controls.ids
+            token_id
+            for piece, token_id in pieces.items()
+            if not piece.startswith(HIDDEN) and token_id not in controls.ids
         )
         self._known: dict[str, tuple[int, ...]] = {}
         self._word_ids: frozenset[int] | None = None
@@ -76,8 +78,8 @@ class PretrainedVocabulary:
         `hidden` (and the controls) are never text.
         """
         values = [json.loads(text) for text in (tokenizer, source) if text is not None]
-        for one in values:
-            hide(one, {*hidden, *controls.ids})
+        for value in values:
+            hide(value, {*hidden, *controls.ids})
         made, *sources = (Tokenizer.from_str(json.dumps(value)) for value in values)
         return PretrainedVocabulary(made, controls, size, *sources)
 
@@ -124,15 +126,15 @@ class PretrainedVocabulary:
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text that ids spell; control tokens and labels are left out."""
-        return self._text([at for at in ids if at in self._text_ids]).removeprefix(" ")
+        return self._text([token_id for token_id in ids if token_id in self._text_ids]).removeprefix(" ")
 
     def canonical(self, ids: Iterable[int]) -> list[int]:
         """The same context in the ids that its text has when it is tokenised; labels and controls stay."""
-        found: list[int] = []
-        for run, control in self._runs(ids):
-            found += self._run(self._text(run)) if run else ()
-            found += () if control is None else (control,)
-        return found
+        canonical: list[int] = []
+        for run, control in text_runs(ids, self._text_ids.__contains__):
+            canonical += self._run(self._text(run)) if run else ()
+            canonical += () if control is None else (control,)
+        return canonical
 
     def _run(self, text: str) -> tuple[int, ...]:
         """The ids of a stretch of text."""
@@ -146,33 +148,22 @@ class PretrainedVocabulary:
     def _text(self, ids: Sequence[int]) -> str:
         return str(self._tokenizer.decode(list(ids), skip_special_tokens=False)) if ids else ""
 
-    def _runs(self, ids: Iterable[int]) -> Iterable[tuple[list[int], int | None]]:
-        """Stretches of text ids, each with the control token or label after it."""
-        run: list[int] = []
-        for at in ids:
-            if at in self._text_ids:
-                run.append(at)
-            else:
-                yield run, at
-                run = []
-        yield run, None
-
     # -- labels and control tokens
 
     def label_id(self, label: str) -> int:
         """The id of a label, `T` included."""
         return find_label(self.controls.labels, label)
 
-    def is_label(self, at: int) -> bool:
+    def is_label(self, token_id: int) -> bool:
         """Whether an id is an open label."""
-        return at in self._label_of
+        return token_id in self._label_of
 
-    def is_word(self, at: int) -> bool:
+    def is_word(self, token_id: int) -> bool:
         """Whether an id is a piece of a word or the space before one: no control token, no other white space."""
         if self._word_ids is None:
-            texts = {at: self._text([at]) for at in self._text_ids}
-            self._word_ids = frozenset(at for at, text in texts.items() if text.strip() or text == " ")
-        return at in self._word_ids
+            texts = {token_id: self._text([token_id]) for token_id in self._text_ids}
+            self._word_ids = frozenset(token_id for token_id, text in texts.items() if text.strip() or text == " ")
+        return token_id in self._word_ids
 
     @property
     def blank(self) -> int:
@@ -200,14 +191,8 @@ class PretrainedVocabulary:
 
     def decode_tokens(self, ids: Iterable[int]) -> list[Token]:
         """Ids as labels, `PART`, and text in between as the words that it splits into, with their spacing."""
-        tokens: list[Token] = []
-        for run, control in self._runs(ids):
-            tokens += split(self._text(run)).words
-            if control == self.controls.part:
-                tokens.append(PART)
-            elif control in self._label_of:
-                tokens.append(self._label_of[control])
-        return tokens
+        is_text, part = self._text_ids.__contains__, self.controls.part
+        return tokens_of(ids, is_text, self._label_of, part, lambda run: split(self._text(run)).words)
 
 
 def _ids(tokenizer: Tokenizer, text: str) -> tuple[int, ...]:
@@ -229,11 +214,13 @@ def hide(values: dict[str, Any], hidden: Collection[int]) -> None:
     vocabulary = model["vocab"]
     unknown = model.get("unk_token")
     if isinstance(vocabulary, list):  # pieces with their scores
-        for at in hidden:
-            if at < len(vocabulary):
-                vocabulary[at][0] = HIDDEN + vocabulary[at][0]
+        for token_id in hidden:
+            if token_id < len(vocabulary):
+                vocabulary[token_id][0] = HIDDEN + vocabulary[token_id][0]
         return
-    model["vocab"] = {HIDDEN + piece if at in hidden else piece: at for piece, at in vocabulary.items()}
+    model["vocab"] = {
+        HIDDEN + piece if token_id in hidden else piece: token_id for piece, token_id in vocabulary.items()
+    }
     if unknown is not None and vocabulary.get(unknown) in hidden:
         model["unk_token"] = HIDDEN + unknown
 
@@ -244,7 +231,7 @@ def _without(step: Any, kinds: Collection[str]) -> Any:
         return None
     for name in ("normalizers", "pretokenizers", "decoders"):
         if name in step:
-            inner = [done for one in step[name] if (done := _without(one, kinds)) is not None]
+            inner = [done for part in step[name] if (done := _without(part, kinds)) is not None]
             return {**step, name: inner} if inner else None
     changed = dict(step)
     if step["type"] == "Metaspace":

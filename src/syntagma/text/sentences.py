@@ -21,10 +21,10 @@ _QUOTES = frozenset('"“”„«»‹›「」『』') | {"``", "''"}
 
 def sentences(text: str) -> list[str]:
     """The sentences of a text, each with the white space before it; together they are the text."""
-    found = split(text)
-    ends = [*_ends(found.words), len(found.words)]
-    cut = [join(found.words[start:end]) for start, end in zip([0, *ends[:-1]], ends, strict=True)]
-    cut[-1] += found.tail
+    whole = split(text)
+    ends = [*_ends(whole.words), len(whole.words)]
+    cut = [join(whole.words[start:end]) for start, end in zip([0, *ends[:-1]], ends, strict=True)]
+    cut[-1] += whole.tail
     return cut
 
 

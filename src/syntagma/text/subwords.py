@@ -28,8 +28,8 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from syntagma.errors import InputError, Place, SyntagmaError
 from syntagma.files import atomic_write
-from syntagma.levels import PART, TOP, Label, Token
-from syntagma.text.vocabulary import find_label
+from syntagma.levels import TOP, Label, Token
+from syntagma.text.vocabulary import find_label, ids_of, tokens_of
 from syntagma.text.words import Sentence, Word, split
 from syntagma.tree.transform import KEPT_LABELS
 
@@ -42,7 +42,7 @@ TOP_ID: Final = 5
 CONTROLS: Final = ("pad", "end", "start", "sep", "c", TOP.name)
 
 PIECES_KIND: Final = "sentencepieces"
-"""What a `tokenizer.json` of `syntagma.text.sentencepieces` says of itself."""
+"""The mark of a `tokenizer.json` that `syntagma.text.sentencepieces` made."""
 MOST_REMEMBERED: Final = 200_000
 
 
@@ -52,8 +52,8 @@ class Subwords:
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
         vocabulary = tokenizer.get_vocab(with_added_tokens=True)
-        names = sorted((at, name[1:-1]) for name, at in vocabulary.items() if name.startswith("⟨"))
-        if [at for at, _ in names] != list(range(len(names))) or tuple(
+        names = sorted((token_id, name[1:-1]) for name, token_id in vocabulary.items() if name.startswith("⟨"))
+        if [token_id for token_id, _ in names] != list(range(len(names))) or tuple(
             n for _, n in names[: len(CONTROLS)]
         ) != CONTROLS:
             raise SyntagmaError("this vocabulary was not made by Syntagma", remedy="train one with `syntagma prepare`")
@@ -67,7 +67,7 @@ class Subwords:
         self.labels: tuple[str, ...] = tuple(labels)
         self.first_text_id: int = len(CONTROLS) + len(labels)
         self._label_ids = {label: number for number, label in enumerate(labels, len(CONTROLS))} | {TOP.name: TOP_ID}
-        self._label_of = {at: Label(name) for name, at in self._label_ids.items()}
+        self._label_of = {token_id: Label(name) for name, token_id in self._label_ids.items()}
         self._bytes = pieces
         self._known: dict[str, tuple[int, ...]] = {}
 
@@ -95,7 +95,7 @@ class Subwords:
         tokenizer.train_from_iterator((unit for words in sentences for unit in _units(words)), trainer)
         learned = json.loads(tokenizer.to_str())["model"]
         vocabulary = {name: index for index, name in enumerate(controls)}
-        vocabulary |= {piece: at + len(controls) for piece, at in learned["vocab"].items()}
+        vocabulary |= {piece: token_id + len(controls) for piece, token_id in learned["vocab"].items()}
         merges = [tuple(pair.split(" ") if isinstance(pair, str) else pair) for pair in learned["merges"]]
         return Subwords(_blank(models.BPE(vocab=vocabulary, merges=merges)))
 
@@ -132,7 +132,7 @@ class Subwords:
     def encode(self, text: str | Sentence) -> list[int]:
         """The ids of a text; `decode` gives it back."""
         sentence = split(text) if isinstance(text, str) else text
-        ids = [at for word in self.encode_words(sentence.words) for at in word]
+        ids = [token_id for word in self.encode_words(sentence.words) for token_id in word]
         if sentence.tail:
             ids += self._pieces(sentence.tail if sentence.words else " " + sentence.tail)
         return ids
@@ -144,18 +144,20 @@ class Subwords:
     def encode_words(self, words: Sequence[Word]) -> list[tuple[int, ...]]:
         """The ids of each word, its spacing included; the first is encoded as if a space stood before it."""
         return [
-            tuple(at for unit in units_of(word, first=number == 0) for at in self._pieces(unit))
+            tuple(token_id for unit in units_of(word, first=number == 0) for token_id in self._pieces(unit))
             for number, word in enumerate(words)
         ]
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text that ids spell; control tokens and labels are left out."""
-        text = b"".join(self._bytes[at] for at in ids).decode("utf-8", errors="replace")
-        return text.removeprefix(" ")
+        return self._text(ids).removeprefix(" ")
 
-    def piece(self, at: int) -> bytes:
+    def _text(self, ids: Iterable[int]) -> str:
+        return b"".join(self._bytes[token_id] for token_id in ids).decode("utf-8", errors="replace")
+
+    def piece(self, token_id: int) -> bytes:
         """The bytes of a text id, a leading space where a word begins; empty for a control token."""
-        return self._bytes[at]
+        return self._bytes[token_id]
 
     def _pieces(self, unit: str) -> tuple[int, ...]:
         known = self._known.get(unit)
@@ -179,44 +181,25 @@ class Subwords:
         """The id of a label, `T` included."""
         return find_label(self._label_ids, label)
 
-    def is_label(self, at: int) -> bool:
+    def is_label(self, token_id: int) -> bool:
         """Whether an id is an open label."""
-        return TOP_ID <= at < self.first_text_id
+        return TOP_ID <= token_id < self.first_text_id
 
-    def is_word(self, at: int) -> bool:
+    def is_word(self, token_id: int) -> bool:
         """Whether an id is a piece of a word: no control token, no label, no mere white space."""
-        return bool(self._bytes[at].decode("utf-8", errors="replace").strip())
+        return bool(self._bytes[token_id].decode("utf-8", errors="replace").strip())
 
     def encode_tokens(self, tokens: Iterable[Token]) -> list[int]:
         """The ids of a context or infill whose words are given as `Word`s or as tuples of ids."""
-        ids: list[int] = []
-        for token in tokens:
-            if isinstance(token, Label):
-                ids.append(self.label_id(token.name))
-            elif token is PART:
-                ids.append(PART_ID)
-            elif isinstance(token, Word):
-                ids.extend(at for unit in units_of(token, first=False) for at in self._pieces(unit))
-            else:
-                ids.extend(token)
-        return ids
+        return ids_of(tokens, self.label_id, PART_ID, self._word_ids)
+
+    def _word_ids(self, word: Word) -> Iterator[int]:
+        return (token_id for unit in units_of(word, first=False) for token_id in self._pieces(unit))
 
     def decode_tokens(self, ids: Iterable[int]) -> list[Token]:
         """Ids as labels, `PART`, and text in between as the words that it splits into, with their spacing."""
-        tokens: list[Token] = []
-        text: list[int] = []
-        for at in (*ids, PAD):
-            if at >= self.first_text_id:
-                text.append(at)
-                continue
-            if text:
-                tokens.extend(split(b"".join(self._bytes[t] for t in text).decode("utf-8", errors="replace")).words)
-                text = []
-            if at == PART_ID:
-                tokens.append(PART)
-            elif at in self._label_of:
-                tokens.append(self._label_of[at])
-        return tokens
+        first = self.first_text_id
+        return tokens_of(ids, first.__le__, self._label_of, PART_ID, lambda run: split(self._text(run)).words)
 
 
 def _blank(model: models.BPE) -> Tokenizer:
@@ -243,9 +226,9 @@ def _piece_bytes(vocabulary: dict[str, int]) -> list[bytes]:
     """The bytes of every id: pieces are spelled in the 256 characters that stand for bytes; controls have none."""
     byte_of = _byte_alphabet()
     pieces = [b""] * len(vocabulary)
-    for piece, at in vocabulary.items():
+    for piece, token_id in vocabulary.items():
         if not piece.startswith("⟨"):
-            pieces[at] = bytes(byte_of[character] for character in piece)
+            pieces[token_id] = bytes(byte_of[character] for character in piece)
     return pieces
 
 

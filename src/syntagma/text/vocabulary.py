@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
 from syntagma.errors import InputError, LabelError, Place
-from syntagma.levels import TOP, Token
+from syntagma.levels import PART, TOP, Label, Token
 from syntagma.text.words import Sentence, Word
 
 
@@ -37,10 +37,10 @@ class Vocabulary(Protocol):
     def label_id(self, label: str) -> int:
         """The id of a label, `T` included."""
 
-    def is_label(self, at: int) -> bool:
+    def is_label(self, token_id: int) -> bool:
         """Whether an id is an open label."""
 
-    def is_word(self, at: int) -> bool:
+    def is_word(self, token_id: int) -> bool:
         """Whether an id is a piece of a word: no control token, no label, no mere white space."""
 
     def encode_tokens(self, tokens: Iterable[Token]) -> list[int]:
@@ -60,6 +60,51 @@ def find_label(ids: Mapping[str, int], label: str) -> int:
     except KeyError:
         known = ", ".join(name for name in ids if name != TOP.name)
         raise LabelError(f"{label!r} is not a label of this vocabulary", remedy=f"use one of {known}") from None
+
+
+def ids_of(
+    tokens: Iterable[Token], label_id: Callable[[str], int], part: int, word_ids: Callable[[Word], Iterable[int]]
+) -> list[int]:
+    """The ids of a context or infill whose words are given as `Word`s or as tuples of ids."""
+    ids: list[int] = []
+    for token in tokens:
+        if isinstance(token, Label):
+            ids.append(label_id(token.name))
+        elif token is PART:
+            ids.append(part)
+        else:
+            ids.extend(word_ids(token) if isinstance(token, Word) else token)
+    return ids
+
+
+def tokens_of(
+    ids: Iterable[int],
+    is_text: Callable[[int], bool],
+    labels: Mapping[int, Label],
+    part: int,
+    words: Callable[[list[int]], Iterable[Word]],
+) -> list[Token]:
+    """Ids as labels, `PART`, and the words of each stretch of text between them."""
+    tokens: list[Token] = []
+    for run, control in text_runs(ids, is_text):
+        tokens.extend(words(run) if run else ())
+        if control == part:
+            tokens.append(PART)
+        elif control is not None and control in labels:
+            tokens.append(labels[control])
+    return tokens
+
+
+def text_runs(ids: Iterable[int], is_text: Callable[[int], bool]) -> Iterator[tuple[list[int], int | None]]:
+    """Stretches of text ids, each with the control token or label after it; None at the end."""
+    run: list[int] = []
+    for token_id in ids:
+        if is_text(token_id):
+            run.append(token_id)
+        else:
+            yield run, token_id
+            run = []
+    yield run, None
 
 
 def load_vocabulary(path: str | Path) -> Vocabulary:

@@ -109,24 +109,29 @@ def split(text: str) -> Sentence:
 
 def split_tokens(text: str) -> Sentence:
     """The words of text whose words are already apart: cut at white space only."""
-    found = re.findall(r"(\s*)(\S+)", text)
-    return Sentence(tuple(Word(word, space) for space, word in found), text[len(text.rstrip()) :] if found else text)
+    words = re.findall(r"(\s*)(\S+)", text)
+    return Sentence(tuple(Word(word, space) for space, word in words), text[len(text.rstrip()) :] if words else text)
 
 
 def _pieces(text: str) -> Iterator[tuple[str, bool]]:
     """Words and stretches of white space in order, each with whether it is white space."""
-    at, size = 0, len(text)
-    while at < size:
-        match = _PIECE.match(text, at)
+    position, size = 0, len(text)
+    while position < size:
+        match = _PIECE.match(text, position)
         assert match is not None  # the last alternative takes any character
         piece, kind = match.group(), match.lastgroup
-        at = match.end()
+        position = match.end()
         if kind != "word":
             yield piece, kind == "space"
             continue
-        if at < size and text[at] == "." and not text.startswith("..", at) and _keeps_dot(piece, text, at + 1):
+        if (
+            position < size
+            and text[position] == "."
+            and not text.startswith("..", position)
+            and _keeps_dot(piece, text, position + 1)
+        ):
             piece += "."
-            at += 1
+            position += 1
         for part in _clitics(piece):
             yield part, False
 

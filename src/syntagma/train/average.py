@@ -36,11 +36,11 @@ class BestWeights:
 
     def offer(self, step: int, score: float, weights: dict[str, Tensor]) -> bool:
         """Keep these weights if they are among the best; whether they are the best of all."""
-        self.entries = [one for one in self.entries if one.step != step]
-        best = not self.entries or score > max(one.score for one in self.entries)
-        if len(self.entries) < self.size or score > min(one.score for one in self.entries):
+        self.entries = [kept for kept in self.entries if kept.step != step]
+        best = not self.entries or score > max(kept.score for kept in self.entries)
+        if len(self.entries) < self.size or score > min(kept.score for kept in self.entries):
             entry = Best(step, score, save_weights(self._path(step), weights))
-            ranked = sorted([*self.entries, entry], key=lambda one: (-one.score, one.step))
+            ranked = sorted([*self.entries, entry], key=lambda kept: (-kept.score, kept.step))
             self.entries = ranked[: self.size]
         return best
 

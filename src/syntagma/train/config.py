@@ -171,8 +171,8 @@ class TrainConfig(Settings):
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """The settings with `values`; those that only the network has go into `model`."""
-        own = {one.name for one in fields(cls)}
-        network = {one.name for one in fields(ModelConfig)}
+        own = {item.name for item in fields(cls)}
+        network = {item.name for item in fields(ModelConfig)}
         rest = renamed("ModelConfig", values)
         rest = PRESET_TRAINING.get(str(rest.get("preset")), {}) | rest
         model = rest.pop("model", {})

@@ -72,10 +72,10 @@ class Levels:
         # In the order of these keys they are drawn without replacement by weight, those of words alone first.
         keys = np.where(weights < 1, draw.random(len(words)) ** (1 / np.maximum(weights, 1e-9)), 1.0)
         kept = [False] * len(words)
-        for at in np.argsort(-keys, kind="stable"):
-            if sizes[at] <= 2 * left or not any(kept):  # the last one, where at least half of it fits
-                kept[at] = True
-                left -= sizes[at]
+        for index in np.argsort(-keys, kind="stable"):
+            if sizes[index] <= 2 * left or not any(kept):  # the last one, where at least half of it fits
+                kept[index] = True
+                left -= sizes[index]
         return kept
 
 
@@ -135,11 +135,11 @@ class Data:
         examples = [self.example(number) for number in numbers]
         if levels is None or levels.floor >= 1 or not self.config.guided:
             return make_batch(examples, self.config)
-        kept = [levels.keep(epoch, number, one) for number, one in zip(numbers, examples, strict=True)]
+        kept = [levels.keep(epoch, number, example) for number, example in zip(numbers, examples, strict=True)]
         if self.config.architecture == "concat":
             chosen = [
-                Example(one.source, [level for level, keep in zip(one.levels, flags, strict=True) if keep])
-                for one, flags in zip(examples, kept, strict=True)
+                Example(example.source, [level for level, keep in zip(example.levels, flags, strict=True) if keep])
+                for example, flags in zip(examples, kept, strict=True)
             ]
             return make_batch(chosen, self.config)
         return keep_levels(make_batch(examples, self.config), kept, self.config.pad)

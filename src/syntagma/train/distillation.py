@@ -36,7 +36,7 @@ from syntagma.search.generator import AUTO
 from syntagma.search.parallel import Found, SearchWork, parallel, processes_for
 
 PAIRS = "pairs"
-"""What the folder beside the result is called where the teacher's pairs are written."""
+"""The name of the folder beside the result where the teacher's pairs are written."""
 
 Row = tuple[str, list[str]]
 """A source, and what the corpus has for it."""
@@ -232,8 +232,8 @@ def _write_targets(
     asked, rows = tee(islice(sources.rows(split, choose is not _first), done, None))
     with open(part, "ab") as stream:
         written = teacher.write((source for source, _ in asked), workers)
-        for number, ((source, targets), found) in enumerate(zip(rows, written, strict=True), done + 1):
-            outputs = [] if isinstance(found, SyntagmaError) else [" ".join(output.text.split()) for output in found]
+        for number, ((source, targets), result) in enumerate(zip(rows, written, strict=True), done + 1):
+            outputs = [] if isinstance(result, SyntagmaError) else [" ".join(output.text.split()) for output in result]
             text = choose(outputs, targets) if outputs else ""
             stream.write(f"{source}\t{text}\n".encode())  # an empty target is a reject of `prepare`, with its line
             if number % 100 == 0:

@@ -107,13 +107,13 @@ def _choose(trainer: Trainer) -> Exported:
     if trainer.main and not paths:
         raise CheckpointError("none of the best weights is whole", None, "go on training with another folder")
     sets: list[list[Path]] = [paths] if len(paths) == 1 else [paths, paths[:1]]
-    found: list[tuple[Exported, dict[str, Tensor]]] = []
+    tried: list[tuple[Exported, dict[str, Tensor]]] = []
     for some in trainer.engine.broadcast(sets):
         weights = trainer.engine.broadcast(average(some) if trainer.main else None)
         trainer.network.load_state_dict(weights)
         figures = trainer.check(validate(trainer.validator, trainer.network))
-        found.append((Exported(figures, tuple(int(path.stem.removeprefix("step-")) for path in some)), weights))
-    best = max(found, key=lambda one: one[0].validation.score)
+        tried.append((Exported(figures, tuple(int(path.stem.removeprefix("step-")) for path in some)), weights))
+    best = max(tried, key=lambda candidate: candidate[0].validation.score)
     trainer.network.load_state_dict(best[1])
     return best[0]
 

@@ -38,8 +38,8 @@ class TextValidator:
     def __call__(self, network: Learns) -> Validation:
         """BLEU, self-BLEU and iBLEU in per cent, and how long the outputs are beside the references."""
         generator = Generator(torch_runtime(network), self.vocabulary, self.options)
-        found = generator.stream(self.sources, batch=64)
-        outputs = [_words(one[0].text) if isinstance(one, list) and one else "" for one in found]
+        results = generator.stream(self.sources, batch=64)
+        outputs = [_words(result[0].text) if isinstance(result, list) and result else "" for result in results]
         segments = [
             Segment(output, (reference,), _words(source))
             for output, reference, source in zip(outputs, self.references, self.sources, strict=True)

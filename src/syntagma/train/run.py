@@ -41,7 +41,7 @@ PROFILED = 20
 """Steps."""
 
 MakeValidator = Callable[[Corpus, Engine], Validator]
-"""What makes a validator that goes before the loss, such as one that generates text; its score then decides."""
+"""A maker of a validator that goes before the loss, such as one that generates text; its score then decides."""
 
 
 def train(

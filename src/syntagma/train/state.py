@@ -51,7 +51,7 @@ class TrainState:
     validated: int = -1
     """The step of the last validation."""
     figures: dict[str, float] = field(default_factory=dict)
-    """What that validation found."""
+    """The figures of that validation."""
     waited: int = 0
     """Validations since the best."""
     enough: bool = False

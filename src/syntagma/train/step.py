@@ -97,8 +97,8 @@ class Stepper:
         In fp16 a step whose gradients overflow is skipped, and the next one has a smaller loss scale.
         """
         sums = torch.zeros(6, dtype=torch.float64)
-        for at, loaded in enumerate(batches):
-            sums[:4] += self._backward(number, at, loaded, last=at + 1 == len(batches))
+        for index, loaded in enumerate(batches):
+            sums[:4] += self._backward(number, index, loaded, last=index + 1 == len(batches))
         self.watch.switch(OPTIMISER)
         sums[4], sums[5] = planned, stop
         total, nll, correct, tokens, *said = self.engine.all_reduce(sums).tolist()
@@ -120,16 +120,16 @@ class Stepper:
         self.watch.switch(OTHER)
         return TrainStep(total, nll, correct, tokens, norm, int(said[0]), bool(said[1]))
 
-    def _backward(self, number: int, at: int, loaded: Loaded, last: bool) -> Tensor:
+    def _backward(self, number: int, index: int, loaded: Loaded, last: bool) -> Tensor:
         """Gradients of a batch; its sums [total, nll, correct, tokens]."""
         self.watch.switch(SOURCE)
-        torch.manual_seed(_seed(self.config.seed, number, at, self.engine.rank))
+        torch.manual_seed(_seed(self.config.seed, number, index, self.engine.rank))
         with self.engine.precision():
             loss, sums = self.module(loaded.batch, self.config.smoothing)
         self.watch.switch(OUTPUT)
         self.engine.backward(self.module, self.scaler.scale(loss if loaded.counts else loss * 0.0), last)
-        found: Tensor = sums.cpu()
-        return found if loaded.counts else torch.zeros_like(found)
+        total: Tensor = sums.cpu()
+        return total if loaded.counts else torch.zeros_like(total)
 
 
 def make_optimizer(config: TrainConfig, network: Learns) -> torch.optim.AdamW:
@@ -158,7 +158,7 @@ def _seed(*parts: int) -> int:
 def _diverged(total: float, number: int, batches: Sequence[Taken]) -> Diverged:
     what = "the loss is not a number any more" if not math.isfinite(total) else "the gradient is not a number any more"
     where = " and ".join(f"batch {taken.position.batch} of epoch {taken.position.epoch}" for taken in batches)
-    first = ", ".join(str(at) for at in batches[0].numbers[:5])
+    first = ", ".join(str(pair) for pair in batches[0].numbers[:5])
     return Diverged(
         f"{what} at step {number + 1} ({where}, examples {first}, ...); the last good checkpoint is kept",
         remedy="start a new run with a smaller lr, a longer warmup or a smaller clip",

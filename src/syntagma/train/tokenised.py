@@ -56,16 +56,18 @@ class Tokenised:
 
     def __getitem__(self, index: int) -> EncodedPair:
         flat = self._cell("levels", index)
-        found, start = [], 0
+        levels, start = [], 0
         bounds = np.cumsum(self._cell("sizes", index)).tolist()
         for middle, end in zip(bounds[::2], bounds[1::2], strict=True):
-            found.append(IdLevel(flat[start:middle], flat[middle:end]))
+            levels.append(IdLevel(flat[start:middle], flat[middle:end]))
             start = end
-        return EncodedPair(self._cell("source", index), found, self._cell("target", index), self._cell("linear", index))
+        return EncodedPair(
+            self._cell("source", index), levels, self._cell("target", index), self._cell("linear", index)
+        )
 
-    def _cell(self, name: str, at: int) -> Column:
+    def _cell(self, name: str, index: int) -> Column:
         ends = self._ends[name]
-        return self._values[name][int(ends[at - 1]) if at else 0 : int(ends[at])]
+        return self._values[name][int(ends[index - 1]) if index else 0 : int(ends[index])]
 
     def lengths(self) -> Lengths:
         """The lengths of all examples."""

@@ -73,12 +73,12 @@ class Trainer:
 
     def resume(self) -> bool:
         """Take up the newest whole checkpoint; whether there was one."""
-        found = load_checkpoint(self.out / CHECKPOINTS) if self.main else None
-        found = self.engine.broadcast(found)
-        if found is not None:
-            self.network.load_state_dict(found.weights)
-            restore_optimizer(self.stepper.optimizer, self.stepper.weights, found.optimizer)
-            values = dict(found.state)
+        checkpoint = load_checkpoint(self.out / CHECKPOINTS) if self.main else None
+        checkpoint = self.engine.broadcast(checkpoint)
+        if checkpoint is not None:
+            self.network.load_state_dict(checkpoint.weights)
+            restore_optimizer(self.stepper.optimizer, self.stepper.weights, checkpoint.optimizer)
+            values = dict(checkpoint.state)
             if values.pop("identity") != self.identity:
                 what = "the corpus is not the one that this run was begun with"
                 raise ConfigError(what, Place(self.config.data), "give the corpus as it was, or another --out")
@@ -86,7 +86,7 @@ class Trainer:
             if self.state.scaler:
                 self.stepper.scaler.load_state_dict(self.state.scaler)
             self.best.from_list(self.state.best)
-        return found is not None
+        return checkpoint is not None
 
     def save(self) -> None:
         """Write a checkpoint of where the run is."""
@@ -146,11 +146,11 @@ class Trainer:
         start = time.monotonic()
         state = self.state
         rate = learning_rate(self.config, state.plan, number)
-        found = self.stepper.step(number, batches, rate, self._planned(), signals.received is not None)
+        step = self.stepper.step(number, batches, rate, self._planned(), signals.received is not None)
         state.step = number + 1
         state.position = self._after
-        self._count(found, time.monotonic() - start)
-        replanned = self._replan(found.planned, log)
+        self._count(step, time.monotonic() - start)
+        replanned = self._replan(step.planned, log)
         if state.step % self.config.log_every == 0:
             self._report(rate, log)
         if state.step % self.config.validate_every == 0 and not self._done():
@@ -160,11 +160,11 @@ class Trainer:
         state.seconds += time.monotonic() - start
         late = time.monotonic() - self._saved_at > 60 * self.config.save_minutes
         due = state.step % self.config.save_every == 0 or state.validated == state.step
-        if (due or late or replanned or found.stop) and not (self._done() and not found.stop):
+        if (due or late or replanned or step.stop) and not (self._done() and not step.stop):
             begun = time.monotonic()
             self.save()
             state.seconds += time.monotonic() - begun
-        return (signals.received or 15) if found.stop else None
+        return (signals.received or 15) if step.stop else None
 
     def _done(self) -> bool:
         steps = self.state.plan.steps if self.state.plan.steps is not None else self.limit
@@ -194,17 +194,17 @@ class Trainer:
 
     # -- what is told
 
-    def _count(self, found: TrainStep, seconds: float) -> None:
+    def _count(self, step: TrainStep, seconds: float) -> None:
         window = self.state.window
         self.state.window = replace(
             window,
-            total=window.total + found.total,
-            nll=window.nll + found.nll,
-            correct=window.correct + found.correct,
-            tokens=window.tokens + found.tokens,
-            norm=window.norm + (found.norm if math.isfinite(found.norm) else 0.0),
+            total=window.total + step.total,
+            nll=window.nll + step.nll,
+            correct=window.correct + step.correct,
+            tokens=window.tokens + step.tokens,
+            norm=window.norm + (step.norm if math.isfinite(step.norm) else 0.0),
             steps=window.steps + 1,
-            skipped=window.skipped + (not math.isfinite(found.norm)),
+            skipped=window.skipped + (not math.isfinite(step.norm)),
             seconds=window.seconds + seconds,
         )
 
@@ -228,21 +228,21 @@ class Trainer:
 
     def _validate(self, log: Log | None) -> None:
         state = self.state
-        found = self.check(validate(self.validator, self.network))
-        state.validated, state.figures = state.step, found.figures
+        validation = self.check(validate(self.validator, self.network))
+        state.validated, state.figures = state.step, validation.figures
         weights = dict(self.network.state_dict())
-        best = self.engine.broadcast(self.main and self.best.offer(state.step, found.score, weights))
+        best = self.engine.broadcast(self.main and self.best.offer(state.step, validation.score, weights))
         state.waited = 0 if best else state.waited + 1
         state.enough = 0 < self.config.patience <= state.waited
         if log is not None:
-            values: dict[str, Any] = found.figures
-            log.write("validation", state.step, epoch=state.epoch, **values, score=found.score, best=best)
-        told = ", ".join(f"{name} {value:.4g}" for name, value in found.figures.items())
+            values: dict[str, Any] = validation.figures
+            log.write("validation", state.step, epoch=state.epoch, **values, score=validation.score, best=best)
+        told = ", ".join(f"{name} {value:.4g}" for name, value in validation.figures.items())
         self.display.say(f"validation after step {state.step:,}: {told}{' (best)' if best else ''}")
 
-    def check(self, found: Validation) -> Validation:
+    def check(self, validation: Validation) -> Validation:
         """The validation, unless its score is no number."""
-        if not math.isfinite(found.score):
+        if not math.isfinite(validation.score):
             what = f"the validation after step {self.state.step} gives no number; the last good checkpoint is kept"
             raise Diverged(what, remedy="start a new run with a smaller lr or a longer warmup")
-        return found
+        return validation

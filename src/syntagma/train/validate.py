@@ -59,8 +59,11 @@ class Several:
 
     def __call__(self, network: Learns) -> Validation:
         """All figures."""
-        found = [validator(network) for validator in self.validators]
-        return Validation(found[0].score, {name: value for one in found for name, value in one.figures.items()})
+        validations = [validator(network) for validator in self.validators]
+        return Validation(
+            validations[0].score,
+            {name: value for validation in validations for name, value in validation.figures.items()},
+        )
 
 
 def validate(validator: Validator, network: Learns) -> Validation:

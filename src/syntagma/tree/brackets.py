@@ -101,8 +101,8 @@ def _bracket(match: re.Match[str]) -> str:
 
 def _with_root(walk: list[str], text: str, start: int) -> Tree:
     if walk.count("(") > (walk[0] == "("):
-        at = start + walk.index("(", 1)
-        raise _fail(text, at, "a constituent inside the tree has no label", "write one after the bracket")
+        index = start + walk.index("(", 1)
+        raise _fail(text, index, "a constituent inside the tree has no label", "write one after the bracket")
     if walk[0][1:] in ROOT_NAMES:
         walk[0] = "(" + ROOT
         return Tree.from_walk(walk)
@@ -126,7 +126,7 @@ def _empty(text: str, item: str, index: int) -> BracketError:
 
 def _fail(text: str, index: int, what: str, remedy: str) -> BracketError:
     """The error at the item of that number, with its place in `text`."""
-    offset = next(match.start() for at, match in enumerate(_ITEM.finditer(text)) if at == index)
+    offset = next(match.start() for number, match in enumerate(_ITEM.finditer(text)) if number == index)
     return BracketError(what, _place(text, offset), remedy)
 
 

@@ -116,7 +116,7 @@ def _over(label: str, below: list[_Block], paint: Callable[[str, str], str]) -> 
     width = max(row.width + left, middle + left + size - size // 2)
     row = row.shifted(left, width)
     middle += left
-    anchors = [at + left for at in anchors]
+    anchors = [anchor + left for anchor in anchors]
     start = middle - size // 2
     head = " " * start + paint(label, LABEL_COLOUR) + " " * (width - start - size)
     return _Block([head, _rule(anchors, middle, width, paint), *row.lines], width, middle)
@@ -200,7 +200,7 @@ def svg(tree: Tree, title: str | None = None) -> str:
 
 def _place_boxes(root: _Box, order: list[_Box]) -> float:
     """Give every box its x: leaves left to right, a parent over the middle of its children; the picture's width."""
-    at = _MARGIN
+    x = _MARGIN
     waiting = [root]
     while waiting:
         box = waiting.pop()
@@ -208,8 +208,8 @@ def _place_boxes(root: _Box, order: list[_Box]) -> float:
             waiting.extend(reversed(box.below))
         else:
             size = display_width(box.text) * _CHARACTER
-            box.x = at + size / 2
-            at += size + _GAP
+            box.x = x + size / 2
+            x += size + _GAP
     for box in reversed(order):
         if box.below:
             box.x = (box.below[0].x + box.below[-1].x) / 2

@@ -92,16 +92,16 @@ class Tree:
         walk, ends = self._walk, self._ends
         if not ends:
             ends.extend(constituent_ends(walk))
-        found: list[Child] = []
-        at = self._start + 1
-        while walk[at] != CLOSE:
-            if walk[at][0] == "(":
-                found.append(_fill(_new(Tree), walk, at, ends[at], ends))
-                at = ends[at]
+        children: list[Child] = []
+        index = self._start + 1
+        while walk[index] != CLOSE:
+            if walk[index][0] == "(":
+                children.append(_fill(_new(Tree), walk, index, ends[index], ends))
+                index = ends[index]
             else:
-                found.append(unescape(walk[at]))
-                at += 1
-        return tuple(found)
+                children.append(unescape(walk[index]))
+                index += 1
+        return tuple(children)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"a Tree cannot be changed; build a new one instead of setting {name!r}")
@@ -165,19 +165,19 @@ class Tree:
 
     def spans(self) -> list[Span]:
         """All constituents with the words they cover, parents before children, left to right."""
-        found: list[Span] = []
+        spans: list[Span] = []
         opened: list[int] = []
         position = 0
         for item in self.walk:
             if item == CLOSE:
-                at = opened.pop()
-                found[at] = found[at]._replace(end=position)
+                number = opened.pop()
+                spans[number] = spans[number]._replace(end=position)
             elif item[0] == "(":
-                opened.append(len(found))
-                found.append(Span(position, position, len(opened), item[1:]))
+                opened.append(len(spans))
+                spans.append(Span(position, position, len(opened), item[1:]))
             else:
                 position += 1
-        return found
+        return spans
 
     def is_preterminal(self) -> bool:
         """Whether this is a part-of-speech node: exactly one child, a word."""

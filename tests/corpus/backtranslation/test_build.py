@@ -220,9 +220,9 @@ def test_bytes_that_are_no_text_are_rejects(fakes: Fakes, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("values", "match"),
     [
-        ({"beam": 0}, "beam is 0; give a number from 1"),
-        ({"sample": 1}, "sample is 1; give 2 or more, or 0 for beam search"),
-        ({"max_overlap": 1.5}, "max_overlap is 1.5; give a share"),
+        ({"beam": 0}, "'beam' cannot be 0; give a number of at least 1"),
+        ({"sample": 1}, "'sample' cannot be 1; give 2 or more, or 0 for beam search"),
+        ({"max_overlap": 1.5}, "'max_overlap' cannot be 1.5; give a number above 0, at most 1"),
         ({"min_words": 50}, "no length is between 50 and 40"),
         ({"skip": ("grammar",)}, "there is no filter 'grammar'; the filters are script, length"),
     ],

@@ -21,7 +21,7 @@ from syntagma.corpus import CorpusOptions, Input
 from syntagma.corpus.readers import Rows
 from syntagma.errors import SyntagmaError
 
-LOOSE = [f"--skip-filter={name}" for name in MANY] + ["--min-similarity=0", "--min-sentences=0"]
+LOOSE = [f"skip={name}" for name in MANY] + ["min_similarity=0", "min_sentences=0"]
 
 
 def run(*arguments: object, stdin: str | None = None) -> Result:
@@ -41,7 +41,7 @@ def test_text_from_files_arguments_and_standard_input(
     marian: Path, ctranslate2: Path, text: Path, tmp_path: Path
 ) -> None:
     models = ["--there", marian, "--back", ctranslate2, "--workers", 1, *LOOSE]
-    result = run("-i", text, *models, "--sample", 5, "--candidates", 2, "--out", tmp_path / "file", "--json")
+    result = run("-i", text, *models, "sample=5", "--candidates", 2, "--out", tmp_path / "file", "--json")
     assert result.exit_code == 0, result.stderr
     about = json.loads(result.stdout)
     lines = [line.split("\t") for line in (tmp_path / "file" / "pairs.tsv").read_text().splitlines()]
@@ -65,8 +65,8 @@ def test_text_from_files_arguments_and_standard_input(
 
 def test_workers_change_nothing(ctranslate2: Path, text: Path, tmp_path: Path) -> None:
     for workers in (1, 2):
-        arguments = ["-i", text, "--there", ctranslate2, "--back", ctranslate2, *LOOSE, "--sample", 5]
-        result = run(*arguments, "--chunk-rows", 15, "--workers", workers, "--out", tmp_path / str(workers))
+        arguments = ["-i", text, "--there", ctranslate2, "--back", ctranslate2, *LOOSE, "sample=5"]
+        result = run(*arguments, "chunk_rows=15", "--workers", workers, "--out", tmp_path / str(workers))
         assert result.exit_code == 0, result.stderr
     for name in ("pairs.tsv", "rejects.jsonl", "about.json"):
         assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes()
@@ -91,14 +91,14 @@ def test_ray_changes_nothing(ctranslate2: Path, text: Path, tmp_path: Path) -> N
             "--executor",
             executor,
         ]
-        result = run(*arguments, "--chunk-rows", 15, "--workers", workers, "--out", tmp_path / executor)
+        result = run(*arguments, "chunk_rows=15", "--workers", workers, "--out", tmp_path / executor)
         assert result.exit_code == 0, result.stderr
     for name in ("pairs.tsv", "rejects.jsonl", "about.json"):
         assert (tmp_path / "local" / name).read_bytes() == (tmp_path / "ray" / name).read_bytes()
 
 
 def test_killed_at_random_moments_it_ends_with_the_same_bytes(ctranslate2: Path, text: Path, tmp_path: Path) -> None:
-    arguments = ["-i", text, "--there", ctranslate2, "--back", ctranslate2, *LOOSE, "--sample", 5, "--chunk-rows", 3]
+    arguments = ["-i", text, "--there", ctranslate2, "--back", ctranslate2, *LOOSE, "sample=5", "chunk_rows=3"]
     assert run(*arguments, "--workers", 1, "--out", tmp_path / "whole").exit_code == 0
     out, draw, kills = tmp_path / "out", random.Random(os.getpid()), 0
     command = [
@@ -137,7 +137,7 @@ def test_what_a_user_gets_wrong(ctranslate2: Path, text: Path, tmp_path: Path) -
     assert sentence("-i", text, *back).startswith("text needs a model into another language; give --there FOLDER")
     assert sentence("--bitext", text, "--there", "a", *back).startswith("a bitext has its foreign sentences already")
     assert sentence("A text.", "-i", text, *back).startswith("there are several kinds of input")
-    assert sentence("-i", text, "--columns", "0,1", "--there", "a", *back) == "--columns is for a bitext; leave it out"
+    assert sentence("-i", text, "columns=0,1", "--there", "a", *back) == "columns= is for a bitext; leave it out"
     assert (
         sentence("-i", "none.txt", "--there", ctranslate2, *back) == "none.txt: there is no such file; check the path"
     )

@@ -149,10 +149,8 @@ def test_the_commands(
     assert json.loads(done.stdout)["steps"] == 3
     told = syntagma("generate", "--model", "run", "--beam", "3", "--max-depth", "4", "--json", SOURCE)
     assert json.loads(told.stdout)["hypotheses"][0]["tree"].startswith("(TOP")
-    syntagma("export", "--model", "run", "--out", "shared", "--search", "beam=3", "--search", "max_depth=4")
-    refused = syntagma(
-        "export", "--model", "run", "--out", "other", "--search", "known_words_only=true", check=1
-    ).stderr
+    syntagma("export", "--model", "run", "--out", "shared", "beam=3", "max_depth=4")
+    refused = syntagma("export", "--model", "run", "--out", "other", "known_words_only=true", check=1).stderr
     assert refused == "syntagma: a backbone has no list of words; leave out --words and known_words_only\n"
     weights = load_file(tmp_path / "shared" / "model.safetensors")
     assert {weight.dtype for weight in weights.values()} == {torch.float16}

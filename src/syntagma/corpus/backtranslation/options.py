@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from syntagma.corpus.backtranslation.translators import Decoding
 from syntagma.errors import ConfigError
-from syntagma.settings import Settings
+from syntagma.settings import Settings, setting
 
 
 @dataclass(frozen=True)
@@ -27,36 +25,46 @@ class BacktranslationOptions(Settings):
     """Files of which no sentence, in any column, may be in the result."""
     words: str | None = None
     """A file of words, one a line, that a paraphrase may use besides those of the input."""
-    candidates: int = 1
-    beam: int = 4
-    sample: int = 0
-    """Draw from so many of the likeliest pieces in the first step; 0 is beam search."""
-    temperature: float = 1.0
+    candidates: int = setting(1, ge=1)
+    """Translations of each sentence in the first step."""
+    beam: int = setting(4, ge=1)
+    """The beam of both steps."""
+    sample: int = setting(0, ge=0)
+    """Draw from so many of the likeliest pieces in the first step, 2 at least; 0 is beam search."""
+    temperature: float = setting(1.0, gt=0)
+    """The temperature of what is drawn."""
     seed: int = 1
-    min_words: int = 3
+    """Decides what is drawn."""
+    min_words: int = setting(3, ge=1)
+    """The fewest words, on both sides."""
     max_words: int = 40
-    max_ratio: float = 2.0
-    max_overlap: float = 0.85
-    min_similarity: float = 0.8
-    min_sentences: int = 2
-    """Sentences of the input that a word must be in before a paraphrase may bring it in."""
+    """The most words, on both sides."""
+    max_ratio: float = setting(2.0, ge=1)
+    """The most words of the longer side for one of the shorter."""
+    max_overlap: float = setting(0.85, gt=0, le=1)
+    """The most words in common (Jaccard index)."""
+    min_similarity: float = setting(0.8, ge=0, le=1)
+    """The least cosine of the meanings (extra: similarity); 0 measures none."""
+    min_sentences: int = setting(2, ge=0)
+    """Sentences of the input that a word must be in before a paraphrase may bring it in; 0 for little input."""
     skip: tuple[str, ...] = ()
-    """Filters that are left out."""
-    chunk_rows: int = 1000
+    """Filters that are left out, such as pronouns."""
+    chunk_rows: int = setting(1000, ge=1)
+    """Rows of a piece of work: what a stop can cost."""
     weights: tuple[str, ...] = ()
-    """What the models' files hash to, so that a run goes on with the same models only."""
+    """Hashes of the models' files, so that a run goes on with the same models only."""
 
     def __post_init__(self) -> None:
         from syntagma.corpus.backtranslation.filters import FILTERS
 
+        super().__post_init__()
         if not self.inputs:
             raise ConfigError("no input was given", remedy="name at least one file, or give sentences")
-        for name, (fits, remedy) in _RANGES.items():
-            if not fits(getattr(self, name)):
-                raise ConfigError(f"{name} is {getattr(self, name)}", remedy=remedy)
+        if self.sample == 1:
+            raise ConfigError("'sample' cannot be 1", remedy="give 2 or more, or 0 for beam search")
         if self.min_words > self.max_words:
             what = f"no length is between {self.min_words} and {self.max_words}"
-            raise ConfigError(what, remedy="give --min-words <= --max-words")
+            raise ConfigError(what, remedy="give min_words <= max_words")
         for name in self.skip:
             if name not in FILTERS:
                 raise ConfigError(f"there is no filter {name!r}", remedy=f"the filters are {', '.join(FILTERS)}")
@@ -75,17 +83,3 @@ class BacktranslationOptions(Settings):
     def second_step(self) -> Decoding:
         """How the model that writes the paraphrases chooses, after another."""
         return Decoding(self.beam)
-
-
-_RANGES: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "candidates": (lambda value: value >= 1, "give a number from 1"),
-    "beam": (lambda value: value >= 1, "give a number from 1"),
-    "sample": (lambda value: value == 0 or value >= 2, "give 2 or more, or 0 for beam search"),
-    "temperature": (lambda value: value > 0, "give a number above 0"),
-    "min_words": (lambda value: value >= 1, "give a number from 1"),
-    "max_ratio": (lambda value: value >= 1, "give the longer side's share, such as 2"),
-    "max_overlap": (lambda value: 0 < value <= 1, "give a share above 0, up to 1"),
-    "min_similarity": (lambda value: 0 <= value <= 1, "give a cosine between 0 and 1; 0 measures none"),
-    "min_sentences": (lambda value: value >= 0, "give a number from 0"),
-    "chunk_rows": (lambda value: value >= 1, "give a number from 1"),
-}

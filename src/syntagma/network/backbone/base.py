@@ -116,8 +116,8 @@ def kind_of(name: str, shape: Any) -> Kind:
     known = MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES if both else MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
     declared = shape.architectures or []
     if shape.model_type not in known or (declared and not any(map(_GENERATORS.search, declared))):
-        found = declared[0] if declared else shape.model_type
-        what = f"{name!r} is no text generator ({found})"
+        named = declared[0] if declared else shape.model_type
+        what = f"{name!r} is no text generator ({named})"
         raise BackboneError(what, remedy="use an encoder-decoder such as BART or T5, or a causal model such as GPT-2")
     return "encoder-decoder" if both else "causal"
 
@@ -151,7 +151,9 @@ def adapt(
         what = f"{base.name!r} does not say which token its decoder starts from"
         raise BackboneError(what, remedy="set decoder_start_token_id in its config.json")
     pad = _first(tokenizer.pad_token_id)
-    unused = [at for piece, at in sorted(tokenizer.get_vocab().items(), key=_by_id) if _UNUSED.fullmatch(piece)]
+    unused = [
+        token_id for piece, token_id in sorted(tokenizer.get_vocab().items(), key=_by_id) if _UNUSED.fullmatch(piece)
+    ]
     rows = base.model.get_input_embeddings().num_embeddings
     spare = [*unused, *range(max(tokenizer.get_vocab().values()) + 1, rows)]
     names = ["sep", "part", TOP.name, *labels]
@@ -166,7 +168,7 @@ def adapt(
         {name: taken[name] for name in (TOP.name, *labels)},
     )  # fmt: skip
     added = tokenizer.added_tokens_decoder
-    hidden = {*tokenizer.all_special_ids, *unused, *(at for at, token in added.items() if token.special)}
+    hidden = {*tokenizer.all_special_ids, *unused, *(token_id for token_id, token in added.items() if token.special)}
     size = rows + len(new)
     source = None if base.source_pieces is None else base.source_pieces.to_str()
     vocabulary = PretrainedVocabulary.adapt(base.pieces.to_str(), controls, size, hidden, source)
@@ -213,16 +215,16 @@ def _prefix(tokenizer: Any) -> list[int]:
     """The ids that the tokenizer puts before every text."""
     inside = tokenizer("a", add_special_tokens=False)["input_ids"]
     whole = tokenizer("a")["input_ids"]
-    found = [index for index in range(len(whole)) if whole[index : index + len(inside)] == inside]
-    return list(whole[: found[0]]) if found else []
+    starts = [index for index in range(len(whole)) if whole[index : index + len(inside)] == inside]
+    return list(whole[: starts[0]]) if starts else []
 
 
 def _first(*ids: Any) -> int | None:
-    for one in ids:
-        if isinstance(one, list | tuple) and one:
-            return int(one[0])
-        if isinstance(one, int):
-            return one
+    for item in ids:
+        if isinstance(item, list | tuple) and item:
+            return int(item[0])
+        if isinstance(item, int):
+            return item
     return None
 
 

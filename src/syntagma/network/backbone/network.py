@@ -62,9 +62,9 @@ class Backbone(nn.Module):
 
     def token_scores(self, batch: Batch) -> Tensor:
         """The log-probability of each infill token [B, T]; 0 at padding."""
-        found = self._scores(batch)
-        scores = torch.zeros(batch.targets.shape, dtype=found.nll.dtype, device=found.nll.device)
-        scores[found.where] = -found.nll
+        loss = self._scores(batch)
+        scores = torch.zeros(batch.targets.shape, dtype=loss.nll.dtype, device=loss.nll.device)
+        scores[loss.where] = -loss.nll
         return scores
 
     def _scores(self, batch: Batch) -> _Whole:
@@ -220,7 +220,7 @@ class EncoderDecoder(Backbone):
         states: Any = state.sources[0].keys.new_zeros(1, 1, self.config.width).expand(rows, size, -1)
         seen = F.pad(state.seen, (0, 1), value=True)
         with self._at(state.places):
-            found = self.model(
+            output = self.model(
                 encoder_outputs=BaseModelOutput(last_hidden_state=states),
                 attention_mask=state.source_seen.long(),
                 decoder_input_ids=tokens[:, None],
@@ -229,7 +229,7 @@ class EncoderDecoder(Backbone):
                 use_cache=True,
             )
         state.cache, state.seen, state.places = from_cache(cache.self_attention_cache), seen, state.places + 1
-        return self._next(found.logits, tokens)
+        return self._next(output.logits, tokens)
 
 
 class Causal(Backbone):
@@ -281,15 +281,15 @@ class Causal(Backbone):
     def step(self, state: CachedState, tokens: Tensor) -> Scores:
         """Feed tokens [N], one a row; what may come next.  The state moves on."""
         seen = F.pad(state.seen, (0, 1), value=True)
-        found = self._call(state, tokens[:, None], seen, state.places[:, None])
-        state.cache, state.seen, state.places = from_cache(found.past_key_values), seen, state.places + 1
-        return self._next(found.logits, tokens)
+        output = self._call(state, tokens[:, None], seen, state.places[:, None])
+        state.cache, state.seen, state.places = from_cache(output.past_key_values), seen, state.places + 1
+        return self._next(output.logits, tokens)
 
     def _read(self, state: CachedState, ids: Tensor, fresh: Tensor) -> CachedState:
         """The state after ids [N, L], of which `fresh` [N, L] are no padding."""
         seen = torch.cat([state.seen, fresh], dim=1)
-        found = self._call(state, ids, seen, _places(seen)[:, state.seen.shape[1] :])
-        return CachedState(from_cache(found.past_key_values), seen, seen.sum(dim=1))
+        output = self._call(state, ids, seen, _places(seen)[:, state.seen.shape[1] :])
+        return CachedState(from_cache(output.past_key_values), seen, seen.sum(dim=1))
 
     def _call(self, state: CachedState, ids: Tensor, seen: Tensor, places: Tensor) -> Any:
         return self.model(
@@ -308,9 +308,9 @@ def after_blank(vocabulary: PretrainedVocabulary) -> Tensor:
     It is a penalty and no ban, because a part that has no tokens left may have to end there.
     """
     solid = [index for index in range(vocabulary.size) if vocabulary.is_word(index) and index != vocabulary.blank]
-    found = torch.full((vocabulary.size,), -1e4)
-    found[solid] = 0.0
-    return found
+    scores = torch.full((vocabulary.size,), -1e4)
+    scores[solid] = 0.0
+    return scores
 
 
 def _places(seen: Tensor) -> Tensor:

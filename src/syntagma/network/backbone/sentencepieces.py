@@ -28,9 +28,9 @@ def read_sentencepiece(path: str | Path, ids: Mapping[str, int], unknown: str) -
     own = {piece.piece: piece.score for piece in model.pieces if piece.type == _NORMAL}
     # What is unknown scores less than the lowest entry, so those that are not its own must not be the lowest.
     highest = max(own.values(), default=0.0)
-    entries = [(f"{HIDDEN}{at}", highest) for at in range(max(ids.values()) + 1)]
-    for piece, at in ids.items():
-        entries[at] = (piece, own[piece]) if piece in own else (HIDDEN + piece, highest)
+    entries = [(f"{HIDDEN}{index}", highest) for index in range(max(ids.values()) + 1)]
+    for piece, index in ids.items():
+        entries[index] = (piece, own[piece]) if piece in own else (HIDDEN + piece, highest)
     tokenizer = Tokenizer(models.Unigram(entries, unk_id=ids[unknown], byte_fallback=False))
     steps: list[Any] = [normalizers.Replace(Regex(" {2,}"), " ")]
     if model.normalizer_spec.precompiled_charsmap:

@@ -69,9 +69,9 @@ class EncodedCache:
 
     def row(self, number: int, size: int) -> EncodedCache:
         """One source of that length alone."""
-        at, end = slice(number, number + 1), size + self.before
-        layers = tuple(KeyValue(m.keys[at, :, :end], m.values[at, :, :end]) for m in self.layers)
-        return EncodedCache(self.ids[at, :size], layers, self.before)
+        row, end = slice(number, number + 1), size + self.before
+        layers = tuple(KeyValue(m.keys[row, :, :end], m.values[row, :, :end]) for m in self.layers)
+        return EncodedCache(self.ids[row, :size], layers, self.before)
 
     @staticmethod
     def stack(rows: Sequence[EncodedCache], pad: int) -> EncodedCache:
@@ -141,8 +141,8 @@ class CachedState:
         )
 
 
-def _cut(cache: KeyValue, at: slice) -> KeyValue:
-    return KeyValue(cache.keys[:, :, at], cache.values[:, :, at])
+def _cut(cache: KeyValue, columns: slice) -> KeyValue:
+    return KeyValue(cache.keys[:, :, columns], cache.values[:, :, columns])
 
 
 def _fill(tensor: Tensor, size: int) -> Tensor:

@@ -124,11 +124,11 @@ def from_pretrained(name: str | Path) -> Pretrained[Learns]:
 
 
 def _vocabulary(folder: Path, values: Mapping[str, Any]) -> Vocabulary:
-    found = load_vocabulary(folder / "tokenizer.json")
-    if found.fingerprint != values.get("tokenizer"):
+    vocabulary = load_vocabulary(folder / "tokenizer.json")
+    if vocabulary.fingerprint != values.get("tokenizer"):
         what = "its tokenizer.json is not the one it was trained with"
         raise storage.ModelError(what, Place(str(folder)), "restore that file")
-    return found
+    return vocabulary
 
 
 def _whole(folder: Path, config: ModelConfig, origin: Origin, vocabulary: PretrainedVocabulary) -> Backbone:

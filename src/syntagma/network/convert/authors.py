@@ -73,15 +73,15 @@ def read_checkpoint(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]
 
 def _settings(values: dict[str, Any]) -> dict[str, Any]:
     """The model's settings, from `args` or `cfg.model`, whichever the checkpoint has."""
-    found = values.get("args")
-    if found is None:
+    settings = values.get("args")
+    if settings is None:
         content = getattr(values.get("cfg"), "_content", None) or values.get("cfg") or {}
-        found = content.get("model") if isinstance(content, dict) else None
-    found = getattr(found, "_val", found)
-    content = getattr(found, "_content", None)
+        settings = content.get("model") if isinstance(content, dict) else None
+    settings = getattr(settings, "_val", settings)
+    content = getattr(settings, "_content", None)
     if isinstance(content, dict):
         return {name: getattr(value, "_val", value) for name, value in content.items()}
-    return dict(vars(found)) if hasattr(found, "__dict__") else dict(found or {})
+    return dict(vars(settings)) if hasattr(settings, "__dict__") else dict(settings or {})
 
 
 def _config(weights: dict[str, Tensor], settings: dict[str, Any], subwords: AuthorsSubwords, name: str) -> ModelConfig:
