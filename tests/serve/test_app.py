@@ -184,6 +184,29 @@ def test_a_text_is_cut_into_what_is_searched_at_a_time() -> None:
     run(test)
 
 
+def test_a_text_in_another_script_is_answered_without_a_search_on_every_path() -> None:
+    service = tiny_service()
+    served = service.models["tiny"]
+    served.generator.language = "en"
+    text = "Это моя книга."
+
+    async def test(client: Client) -> None:
+        two = (await post(client, "/v1/generate", texts=[text, SOURCE]))["results"]
+        searched = served.worker.row_steps
+        first, second = (one["hypotheses"][0] for one in two)
+        assert first["text"] == text
+        assert "reads English" in first["note"]
+        assert second["note"] is None
+        assert (await post(client, "/v1/grow", text=text))["outputs"] == [first]
+        ((name, done),) = events((await client.post("/v1/stream", json={"text": text})).text)
+        assert name == "done"
+        assert done["outputs"] == [first]
+        assert "reads English" in (await client.post("/v1/explain", json={"text": text})).text
+        assert served.worker.row_steps == searched
+
+    run(test, service)
+
+
 def test_parse_template_and_exemplar() -> None:
     parser = load_bundled_parser()
     if parser is None:

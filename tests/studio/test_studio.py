@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -118,6 +120,27 @@ def test_the_page_says_what_the_model_does_and_which_script_it_reads(tab: Tab) -
     assert "reads English" in told[3]
     assert told[4] is None
     assert "reads Chinese" in told[5]
+
+
+def test_a_text_in_another_script_is_refused_at_once_and_nothing_is_lost(
+    browser: Browser, model: Path, tmp_path: Path
+) -> None:
+    service = Service(tmp_path, model=shutil.copytree(model, tmp_path / "paraphrase-en"))
+    try:
+        found = Tab(browser.new_page()).open(service.address)
+        page = found.page
+        text = found.grow(DREAM)
+        page.fill("#text", "Это моя книга.")
+        expect(page.locator("#script")).to_contain_text("reads English")
+        page.click("#grow")
+        expect(page.locator("#notice")).to_have_text(re.compile("Nothing grew: the model reads English"))
+        expect(page.locator("#sentence")).to_have_text(text)
+        page.fill("#text", "Beijing is 北京.")
+        expect(page.locator("#script")).to_be_hidden()
+        assert found.console == []
+        page.close()
+    finally:
+        service.kill()
 
 
 def test_pointing_at_a_label_shows_what_it_became_and_what_lost(tab: Tab) -> None:

@@ -132,9 +132,9 @@ class Admission:
         if ticket not in self._open:
             return
         self._open.discard(ticket)
-        if finished:
+        done = ticket.rows if ticket.done is None else ticket.done
+        if finished and done:  # what needed no search says nothing of its pace
             now = self._clock()
-            done = ticket.rows if ticket.done is None else ticket.done
             self._rows = MEMORY * self._rows + done
             self._seconds = MEMORY * self._seconds + now - self._since
             self._since = now

@@ -57,6 +57,7 @@ export async function growBranch(settings, branch, calls, signal) {
   for (;;) {
     try {
       const done = await stream(nextRequest(settings, branch), take, signal);
+      if (!branch.levels.length && done.outputs[0]?.note) throw new Error(`Nothing grew: ${done.outputs[0].note}.`);
       branch.outputs = done.outputs;
       branch.rerank = done.rerank;
       branch.ends = ends(branch, done);

@@ -30,6 +30,7 @@ export function misfit(model, text) {
   const { source_language: source } = model;
   const script = SCRIPTS[source];
   const letters = text.match(/\p{L}/gu) ?? [];
-  if (!script || !letters.length || letters.some((letter) => script.test(letter))) return null;
+  const read = letters.filter((letter) => script?.test(letter));
+  if (!script || 2 * read.length >= letters.length) return null;
   return `This model reads ${names.of(source)}; it has not learnt the script of this text.`;
 }
