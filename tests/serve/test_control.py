@@ -49,6 +49,8 @@ def test_an_experiment_from_outputs_to_the_success_rate(outputs: Path, tmp_path:
                     assert (await client.post("/v1/control/judge", json=said)).json() == {"stored": True}
             other = (await client.get("/v1/control/next", params={"annotator": "ann"})).json()
             assert other["task"] == "judge", "what others have edited comes last"
+            assert waiting["own"]
+            assert not other["own"]
             for wrong in ({"item": "x"}, {"after": body["before"]}, {"before": "<VP>"}, {"after": "<QP>"}):
                 assert (await client.post("/v1/control/edit", json=body | wrong)).status_code == 422
             assert (await client.post("/v1/control/judge", json=said | {"edit": 99})).status_code == 422
@@ -83,7 +85,7 @@ def test_the_last_judgement_counts_and_edits_without_one_do_not() -> None:
 def test_bad_task_files(line: str, tmp_path: Path) -> None:
     path = tmp_path / "task.jsonl"
     path.write_text(line + "\n")
-    with pytest.raises(InputError, match="line 1: this is no item of a control task"):
+    with pytest.raises(InputError, match="line 1: this is no(t JSON| item of a control task); make the file with"):
         read_task(path)
 
 

@@ -248,12 +248,9 @@ def _studio(app: FastAPI) -> None:
         return _file("index.html")
 
     @app.get("/compare", include_in_schema=False)
-    def compare() -> Response:
-        return _file("compare.html")
-
     @app.get("/control", include_in_schema=False)
-    def control() -> Response:
-        return _file("control.html")
+    def experiment() -> Response:
+        return _file("experiment.html")
 
     @app.get("/studio/{path:path}", include_in_schema=False)
     def studio(path: str) -> Response:
