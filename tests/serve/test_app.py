@@ -122,6 +122,18 @@ def test_growing_level_by_level_comes_to_what_generate_gives() -> None:
     run(test)
 
 
+def test_what_lost_is_counted_also_where_it_is_not_listed() -> None:
+    async def test(client: Client) -> None:
+        few = await post(client, "/v1/grow", text=SOURCE, beam=2, levels=2)
+        many = await post(client, "/v1/grow", text=SOURCE, beam=12, levels=3, prune=0.0)
+        assert len(few["lost"]) < 16
+        assert few["more_lost"] == 0
+        assert len(many["lost"]) == 16
+        assert many["more_lost"] > 0
+
+    run(test)
+
+
 def test_edits_pins_and_wishes() -> None:
     async def test(client: Client) -> None:
         first = await post(client, "/v1/grow", text=SOURCE)

@@ -85,7 +85,7 @@ def test_the_last_judgement_counts_and_edits_without_one_do_not() -> None:
 def test_bad_task_files(line: str, tmp_path: Path) -> None:
     path = tmp_path / "task.jsonl"
     path.write_text(line + "\n")
-    with pytest.raises(InputError, match="line 1: this is no(t JSON| item of a control task); make the file with"):
+    with pytest.raises(InputError, match=r"line 1: this is no(t JSON| item of a control task); make the file with"):
         read_task(path)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
@@ -15,7 +16,7 @@ from syntagma.search.explain import Explanation, explainable, explained
 from syntagma.search.outcome import check_found
 from syntagma.search.request import SearchRequest
 from syntagma.search.result import Output
-from syntagma.serve.admission import DESCRIBED, MOST_ROWS, Admission, Ticket, parse_rows, search_rows
+from syntagma.serve.admission import DESCRIBED, MOST_ROWS, ORDINARY_ROWS, Admission, Ticket, parse_rows, search_rows
 from syntagma.serve.compare import VotingSession
 from syntagma.serve.control import ControlTask
 from syntagma.serve.counters import Counters
@@ -48,6 +49,7 @@ from syntagma.template import Template
 from syntagma.text import split
 from syntagma.tree import Tree
 
+SAMPLE = "It seems like he has made a mistake."
 PARSED_AT_ONCE = 8
 """Texts of one request between which others get their turn at the parser."""
 
@@ -76,6 +78,18 @@ class Service:
         """Begin to work."""
         for served in self.models.values():
             served.worker.start()
+
+    def warm_up(self) -> None:
+        """Search with each model, so that no client waits for what is made once; learn how long the slowest takes."""
+        slowest = 0.0
+        for served in self.models.values():
+            for _ in range(2):  # the second time nothing is made any more
+                begun = time.monotonic()
+                with contextlib.suppress(SyntagmaError):
+                    served.generator(SAMPLE)
+            seconds = time.monotonic() - begun
+            slowest = max(slowest, seconds / search_rows([SAMPLE], served.generator.defaults.beam))
+        self.admission.learn(ORDINARY_ROWS, slowest * ORDINARY_ROWS)
 
     async def stop(self) -> None:
         """Finish what has begun, and end."""
@@ -164,7 +178,7 @@ class Service:
         """A beam grown by one depth, or several."""
         if answer := self._unread(request):
             outputs = [output_values(output) for output in answer]
-            return {"depth": 1, "finished": True, "beam": [], "lost": [], "outputs": outputs}
+            return {"depth": 1, "finished": True, "beam": [], "lost": [], "more_lost": 0, "outputs": outputs}
         with self._enter(request, [request.text], described=True) as ticket:
             growing = await self._begin(request, request.levels or 1)
             done = await self._searched(growing.served, growing.request)
@@ -185,7 +199,8 @@ class Service:
             growing = await self._begin(request, request.levels)
             works, beams = self._put(growing)
             async for event in self._levels(growing, works, beams):
-                yield event
+                with ticket.waiting():
+                    yield event
             ticket.done = DESCRIBED * growing.request.row_steps
 
     @staticmethod

@@ -77,3 +77,18 @@ function ends(branch, { outputs, winners }) {
   const finished = branch.levels.at(-1)?.beam.flatMap((node, place) => (node.finished ? [place] : [])) ?? [];
   return outputs.map((_, at) => winners?.[at]?.at(-1) ?? finished[at] ?? 0);
 }
+
+/** The texts that each of several sentences grows into, as its growth would show them; none where it is refused. */
+export async function textsOf(sentences, settings, fail) {
+  const found = [];
+  for (const text of sentences) {
+    try {
+      const { outputs } = await stream({ ...settings, text }, () => {});
+      found.push(outputs.map((output) => output.text));
+    } catch (error) {
+      found.push([]);
+      fail(error);
+    }
+  }
+  return found;
+}

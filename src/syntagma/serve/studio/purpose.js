@@ -22,6 +22,17 @@ export function purposeOf(model) {
   return task === "paraphrase" ? "Says a sentence in other words" : "Writes a sentence anew";
 }
 
+/** In two sentences what somebody who sees the page for the first time can do with it. */
+export function invitation(model) {
+  const { source_language: source, target_language: target } = model;
+  const translates = source && target && source !== target;
+  const back = translates ? `in ${names.of(target)}` : "in other words";
+  return `${prompt(model)}. It comes back ${back}, several ways at once, and you see how each of them came about.`;
+}
+
+/** What to type. */
+export const prompt = ({ source_language: source }) => `Type a sentence${source ? ` in ${names.of(source)}` : ""}`;
+
 /** Sentences to try a model with. */
 export const samplesOf = (model) => SAMPLES[model.source_language] ?? SAMPLES.en;
 
