@@ -70,6 +70,7 @@ def make_app(service: Service) -> Guard:
         summary="Text grown from the root of a syntax tree down.",
         docs_url=None,
         redoc_url=None,
+        openapi_url=None,
         lifespan=lifespan,
         openapi_tags=TAGS,
         servers=[{"url": service.rules.root_path}] if service.rules.root_path else None,
@@ -220,6 +221,10 @@ def _tells(app: FastAPI, service: Service) -> None:
     async def models() -> Response:
         """The models and the parser of this service."""
         return JSONResponse(service.about())
+
+    @app.get("/openapi.json", include_in_schema=False)
+    def description() -> Response:  # in a thread of its own, as it takes a while the first time
+        return JSONResponse(app.openapi())
 
     @app.get("/healthz", responses={200: {"model": schemas.Health}}, response_model=None)
     async def health() -> Response:
