@@ -23,7 +23,7 @@ class Service:
         self.address = f"http://127.0.0.1:{self.port}"
         self._folder = folder
         # A busy machine is not a broken page: nobody is refused because it is slow.
-        self._arguments = ["--model", str(model), "--threads", "1", "--patience", "60", *map(str, arguments)]
+        self._arguments = ["--model", str(model), "--threads", "1", "--patience", "30", *map(str, arguments)]
         self._process: subprocess.Popen[str] | None = None
         self.start()
 
