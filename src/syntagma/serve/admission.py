@@ -160,7 +160,7 @@ class Admission:
     @property
     def caution(self) -> float:
         """How many times longer than expected nine of ten ordinary requests take at most."""
-        return 1.0 + (self._last_caution - 1.0) * 0.5 ** ((self.clock() - self._judged) / HALF_LIFE)
+        return 1.0 + (self._last_caution - 1.0) * math.exp2(-(self.clock() - self._judged) / HALF_LIFE)
 
     def has_room_for(self, rows: float) -> bool:
         """Whether a request of so many rows would be let in; an idle service takes anything."""
