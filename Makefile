@@ -16,7 +16,7 @@ CORE_TESTS = $(wildcard tests/test_files.py tests/test_levels.py tests/tree test
 	tests/runtime/test_core.py tests/parse/test_bundled.py tests/cli/test_bundled.py tests/cli/test_levels.py \
 	tests/cli/test_help.py) $(filter-out %pieces.py %piecefiles.py,$(wildcard tests/text/*.py))
 
-.PHONY: demo quick test core check format docs bench wheel clean
+.PHONY: demo quick test core check format docs screenshots bench wheel clean
 
 demo: $(VENV)/demo.stamp
 	@$(BIN)/python -m syntagma.demo
@@ -44,6 +44,9 @@ format: $(VENV)/test.stamp
 
 docs: $(VENV)/docs.stamp
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+screenshots: $(VENV)/test.stamp
+	$(BIN)/python tests/studio/screenshots.py --model paraphrase-en
 
 bench: $(VENV)/test.stamp
 	for name in start core metrics parse; do $(BIN)/syntagma bench $$name --quick || exit 1; done

@@ -39,6 +39,8 @@ class GeneratedText:
     rank_score: float | None
     tree: str | None
     levels: tuple[str, ...]
+    note: str | None = None
+    """What the user should know of it."""
 
 
 class Client:
@@ -105,7 +107,12 @@ class Client:
 
 def _hypothesis(values: dict[str, Any]) -> GeneratedText:
     return GeneratedText(
-        values["text"], values["score"], values.get("rank_score"), values["tree"], tuple(values["levels"])
+        values["text"],
+        values["score"],
+        values.get("rank_score"),
+        values["tree"],
+        tuple(values["levels"]),
+        values.get("note"),
     )
 
 

@@ -122,6 +122,18 @@ def test_growing_level_by_level_comes_to_what_generate_gives() -> None:
     run(test)
 
 
+def test_what_lost_is_counted_also_where_it_is_not_listed() -> None:
+    async def test(client: Client) -> None:
+        few = await post(client, "/v1/grow", text=SOURCE, beam=2, levels=2)
+        many = await post(client, "/v1/grow", text=SOURCE, beam=12, levels=3, prune=0.0)
+        assert len(few["lost"]) < 16
+        assert few["more_lost"] == 0
+        assert len(many["lost"]) == 16
+        assert many["more_lost"] > 0
+
+    run(test)
+
+
 def test_edits_pins_and_wishes() -> None:
     async def test(client: Client) -> None:
         first = await post(client, "/v1/grow", text=SOURCE)
@@ -182,6 +194,29 @@ def test_a_text_is_cut_into_what_is_searched_at_a_time() -> None:
         assert "error" in await post(client, "/v1/sentences", 422, text=" ")
 
     run(test)
+
+
+def test_a_text_in_another_script_is_answered_without_a_search_on_every_path() -> None:
+    service = tiny_service()
+    served = service.models["tiny"]
+    served.generator.language = "en"
+    text = "Это моя книга."
+
+    async def test(client: Client) -> None:
+        two = (await post(client, "/v1/generate", texts=[text, SOURCE]))["results"]
+        searched = served.worker.row_steps
+        first, second = (one["hypotheses"][0] for one in two)
+        assert first["text"] == text
+        assert "reads English" in first["note"]
+        assert second["note"] is None
+        assert (await post(client, "/v1/grow", text=text))["outputs"] == [first]
+        ((name, done),) = events((await client.post("/v1/stream", json={"text": text})).text)
+        assert name == "done"
+        assert done["outputs"] == [first]
+        assert "reads English" in (await client.post("/v1/explain", json={"text": text})).text
+        assert served.worker.row_steps == searched
+
+    run(test, service)
 
 
 def test_parse_template_and_exemplar() -> None:

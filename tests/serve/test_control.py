@@ -13,6 +13,7 @@ import pytest
 from serve_models import client_of, tiny_service
 from syntagma.errors import InputError
 from syntagma.serve.control import ControlStore, ControlTask, read_task, success
+from syntagma.serve.control_routes import StepAnswer
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -40,15 +41,19 @@ def test_an_experiment_from_outputs_to_the_success_rate(outputs: Path, tmp_path:
                 for done in range(3):
                     step = (await client.get("/v1/control/next", params={"annotator": who})).json()
                     assert (step["task"], step["done"], step["total"]) == ("edit", done, 3)
+                    StepAnswer.model_validate(step, strict=True, extra="forbid")
                     body = {"annotator": who, "item": step["id"], "before": "<NP> <VP> .", "after": "Did <NP> <VP> ?"}
                     made = (await client.post("/v1/control/edit", json=body)).json()
                     assert made["output"].startswith("Did"), "the model goes on from the edited context"
                     waiting = (await client.get("/v1/control/next", params={"annotator": who})).json()
                     assert (waiting["task"], waiting["edit"]) == ("judge", made["edit"])
+                    StepAnswer.model_validate(waiting, strict=True, extra="forbid")
                     said = {"annotator": who, "edit": made["edit"], "followed": followed or done == 0}
                     assert (await client.post("/v1/control/judge", json=said)).json() == {"stored": True}
             other = (await client.get("/v1/control/next", params={"annotator": "ann"})).json()
             assert other["task"] == "judge", "what others have edited comes last"
+            assert waiting["own"]
+            assert not other["own"]
             for wrong in ({"item": "x"}, {"after": body["before"]}, {"before": "<VP>"}, {"after": "<QP>"}):
                 assert (await client.post("/v1/control/edit", json=body | wrong)).status_code == 422
             assert (await client.post("/v1/control/judge", json=said | {"edit": 99})).status_code == 422
@@ -83,7 +88,7 @@ def test_the_last_judgement_counts_and_edits_without_one_do_not() -> None:
 def test_bad_task_files(line: str, tmp_path: Path) -> None:
     path = tmp_path / "task.jsonl"
     path.write_text(line + "\n")
-    with pytest.raises(InputError, match="line 1: this is no item of a control task"):
+    with pytest.raises(InputError, match=r"line 1: this is no(t JSON| item of a control task); make the file with"):
         read_task(path)
 
 

@@ -10,6 +10,8 @@ from pydantic import BaseModel
 from serve_models import client_of, tiny_service
 from syntagma.serve import schemas
 from syntagma.serve.compare import Item, VoteStore, VotingSession
+from syntagma.serve.control import ControlItem, ControlStore, ControlTask
+from syntagma.serve.control_routes import EditAnswer, JudgeAnswer, StepAnswer
 from syntagma.serve.middleware import Rules
 from syntagma.serve.openapi import EXAMPLES, TAGS
 from syntagma.serve.service import Service
@@ -18,6 +20,7 @@ ANSWERS: dict[str, type[BaseModel]] = {
     "generate": schemas.GenerateAnswer, "grow": schemas.GrowAnswer, "parse": schemas.ParseAnswer,
     "template": schemas.TemplateAnswer, "sentences": schemas.SentencesAnswer, "next_item": schemas.CompareAnswer,
     "vote": schemas.VoteAnswer, "models": schemas.ModelsAnswer, "health": schemas.Health, "ready": schemas.Health,
+    "next_step": StepAnswer, "edit": EditAnswer, "judge": JudgeAnswer,
 }  # fmt: skip
 
 
@@ -30,8 +33,11 @@ def get(path: str, service: Service, **headers: str) -> httpx.Response:
 
 
 def described(tmp_path: Path, **rules: Any) -> dict[str, Any]:
-    session = VotingSession([Item("1", "x", {"a": ("y",), "b": ("z",)})], VoteStore(tmp_path / "v.sqlite"))
-    found: dict[str, Any] = get("/openapi.json", tiny_service(comparison=session, rules=Rules(**rules))).json()
+    file = tmp_path / "v.sqlite"
+    session = VotingSession([Item("1", "x", {"a": ("y",), "b": ("z",)})], VoteStore(file))
+    task = ControlTask([ControlItem("1", "x", ("<NP> <VP>",))], ControlStore(file))
+    service = tiny_service(comparison=session, control=task, rules=Rules(**rules))
+    found: dict[str, Any] = get("/openapi.json", service).json()
     return found
 
 

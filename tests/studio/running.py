@@ -22,7 +22,8 @@ class Service:
             self.port: int = free.getsockname()[1]
         self.address = f"http://127.0.0.1:{self.port}"
         self._folder = folder
-        self._arguments = ["--model", str(model), "--threads", "1", *map(str, arguments)]
+        # A busy machine is not a broken page: nobody is refused because it is slow.
+        self._arguments = ["--model", str(model), "--threads", "1", "--patience", "30", *map(str, arguments)]
         self._process: subprocess.Popen[str] | None = None
         self.start()
 

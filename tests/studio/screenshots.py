@@ -1,6 +1,6 @@
 """The studio's screenshots for docs/, with any model; run it again whenever the model or the page has changed.
 
-From the repository: python tests/studio/screenshots.py --model paraphrase-en
+From the repository: make screenshots, or python tests/studio/screenshots.py --model MODEL
 Each state at 1280 pixels; the first also in dark and, as the texts alone and the comparison are, on a phone of 390.
 """
 
@@ -28,6 +28,8 @@ PAIR = {
     "plain": ["It seems he made a mistake.", "It seems that he made a mistake.", "It seems he's made a mistake."],
 }
 
+CONTEXTS = ["<S>", "<NP> <VP> .", "He has not <VP> .", "He has not answered <NP> yet ."]
+
 
 def main() -> None:
     """Take them all."""
@@ -46,7 +48,9 @@ def main() -> None:
         item = {"source": "It seems like he has made a mistake.", "outputs": PAIR}
         (folder / "items.jsonl").write_text("\n".join(json.dumps(item | {"id": str(at)}) for at in range(8)))
         model = Path(given.model).resolve() if Path(given.model).is_dir() else given.model
-        service = Service(folder, "--compare", "items.jsonl", model=model)
+        task = {"source": given.text, "contexts": CONTEXTS, "output": "He has not answered my letter yet."}
+        (folder / "task.jsonl").write_text(json.dumps(task))
+        service = Service(folder, "--compare", "items.jsonl", "--control-task", "task.jsonl", model=model)
         try:
             with sync_playwright() as playwright:
                 browser = playwright.chromium.launch(**LAUNCH)
@@ -61,6 +65,8 @@ def take(browser: Browser, address: str, given: Any) -> None:
     out: Path = given.out
     page = browser.new_page(viewport=DESK, reduced_motion="reduce")
     page.goto(address)
+    expect(page.locator("body[data-ready]")).to_be_attached()
+    page.screenshot(path=out / "studio-welcome.png", clip={"x": 0, "y": 0, "width": DESK["width"], "height": 680})
     page.fill("#text", given.text)
     page.fill("#beam-width", given.beam)
     finish(page)
@@ -95,6 +101,10 @@ def take(browser: Browser, address: str, given: Any) -> None:
     page.set_viewport_size({"width": 1280, "height": 600})
     page.screenshot(path=out / "studio-compare.png")
     phone(page, out / "studio-compare-phone.png", 844)
+    page.goto(f"{address}/control?annotator=anna")
+    page.locator("#contexts label").nth(1).click()
+    page.fill("#after", given.edit[1])
+    page.screenshot(path=out / "studio-control.png", clip={"x": 0, "y": 0, "width": DESK["width"], "height": 640})
     page.close()
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -103,6 +105,64 @@ def test_the_texts_alone_have_what_changed_marked(tab: Tab) -> None:
     expect(page.locator("#beam-section")).to_be_visible()
 
 
+def test_the_texts_alone_of_several_sentences_are_of_all_of_them(tab: Tab) -> None:
+    page = tab.page
+    page.click("#view-texts")
+    first, second = f"{DREAM}.", "Did we find anything to charge this kid with?"
+    page.fill("#text", f"{first} {second}")
+    page.click("#grow")
+    texts = page.locator("#glance li .sentence")
+    expect(texts.first).to_be_visible()
+    assert page.locator("#glance .source").inner_text() == f"{first} {second}"
+    shown = texts.all_inner_texts()
+    assert 2 <= len(shown) <= 5
+    assert all("dream" in text for text in shown)
+    assert "kid" in shown[0]
+    page.locator("#glance button", has_text="How it grew").first.click()
+    best = tab.finished()
+    assert shown[0].startswith(best)
+    page.locator("#sentences button").nth(1).click()
+    expect(page.locator("#sentences button").nth(1)).to_have_attribute("aria-pressed", "true")
+    assert shown[0] == f"{best} {tab.finished()}"
+    tab.edit(1, "<NP> <VP> , right ?")  # an edit is of one sentence, and so are the texts then
+    page.click("#view-texts")
+    expect(page.locator("#glance .source")).to_have_text(second)
+
+
+def test_a_newcomer_is_told_what_to_do_and_what_a_label_is(tab: Tab) -> None:
+    page = tab.page
+    expect(page.locator("#invitation")).to_contain_text("Type a sentence. It comes back in other words")
+    expect(page.locator(".how li")).to_have_count(4)
+    told = page.evaluate(
+        """async () => {
+          const { invitation } = await import('./studio/purpose.js');
+          return invitation({ source_language: 'zh', target_language: 'en' });
+        }"""
+    )
+    assert told.startswith("Type a sentence in Chinese. It comes back in English")
+    page.locator("#examples button").first.click()
+    tab.finished()
+    expect(page.locator("#welcome")).to_be_hidden()
+
+
+def test_everything_can_be_touched_on_a_phone(browser: Browser, service: Service) -> None:
+    context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    found = Tab(context.new_page()).open(service.address)
+    page = found.page
+    small = """() => [...document.querySelectorAll('button, select, summary, input:not([type=radio], [type=range])')]
+      .filter(e => e.checkVisibility()).map(e => [e.id || e.textContent, e.getBoundingClientRect()])
+      .filter(([, box]) => box.width < 44 || box.height < 44).map(([name]) => name)"""
+    assert page.evaluate(small) == []
+    page.tap("#steer-toggle")
+    page.tap("#examples button")
+    found.finished()
+    assert page.evaluate(small) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.tap("#open-help")
+    expect(page.locator("#help .actions button")).to_be_in_viewport()  # without scrolling
+    context.close()
+
+
 def test_the_page_says_what_the_model_does_and_which_script_it_reads(tab: Tab) -> None:
     page = tab.page
     expect(page.locator("#purpose")).to_have_text("Says a sentence in other words")
@@ -118,6 +178,27 @@ def test_the_page_says_what_the_model_does_and_which_script_it_reads(tab: Tab) -
     assert "reads English" in told[3]
     assert told[4] is None
     assert "reads Chinese" in told[5]
+
+
+def test_a_text_in_another_script_is_refused_at_once_and_nothing_is_lost(
+    browser: Browser, model: Path, tmp_path: Path
+) -> None:
+    service = Service(tmp_path, model=shutil.copytree(model, tmp_path / "paraphrase-en"))
+    try:
+        found = Tab(browser.new_page()).open(service.address)
+        page = found.page
+        text = found.grow(DREAM)
+        page.fill("#text", "Это моя книга.")
+        expect(page.locator("#script")).to_contain_text("reads English")
+        page.click("#grow")
+        expect(page.locator("#notice")).to_have_text(re.compile("Nothing grew: the model reads English"))
+        expect(page.locator("#sentence")).to_have_text(text)
+        page.fill("#text", "Beijing is 北京.")
+        expect(page.locator("#script")).to_be_hidden()
+        assert found.console == []
+        page.close()
+    finally:
+        service.kill()
 
 
 def test_pointing_at_a_label_shows_what_it_became_and_what_lost(tab: Tab) -> None:

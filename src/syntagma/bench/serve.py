@@ -8,6 +8,7 @@ at the end.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import signal
@@ -77,7 +78,7 @@ def run(
         beside, crowd = ask_beside(port, kinds["generate"], worst(), length)
         after = _megabytes(process.pid)
     alone, median = one.percentile(0.5), beside.percentile(0.5)
-    growth = median / alone
+    growth = median / alone if beside.latencies else math.inf
     yield Measurement("an answer beside the worst requests, p50", median, "ms", "alone", alone, 1 / growth)
     yield Measurement("the same as a ratio", growth, "x", "target", TARGET_GROWTH, TARGET_GROWTH / growth)
     yield Measurement(

@@ -15,7 +15,8 @@ from itertools import count, islice
 from syntagma.levels import PART, TOP, MalformedInfill, Tokens, expand
 from syntagma.search.hypothesis import Hypothesis
 from syntagma.search.request import SearchRequest
-from syntagma.search.result import Output, TraceLevel
+from syntagma.search.result import Output, TraceLevel, said_back
+from syntagma.text.language import NAMES, is_foreign_script
 from syntagma.text.sentences import sentences
 from syntagma.tree import ROOT, Tree
 
@@ -26,11 +27,20 @@ FEW_WORDS = 3
 class Document:
     """A text and the searches for its segments, mostly one; `gaps` is the white space before each.
 
-    `floating` are the segments that all hold a required word of which one is enough.
+    `floating` are the segments that all hold a required word of which one is enough.  Where there is nothing to search
+    for, `answer` are the outputs.
     """
 
-    def __init__(self, requests: list[SearchRequest], gaps: list[str], beam: int, sample: bool = False) -> None:
+    def __init__(
+        self,
+        requests: list[SearchRequest],
+        gaps: list[str],
+        beam: int,
+        sample: bool = False,
+        answer: Sequence[Output] = (),
+    ) -> None:
         self.requests, self.gaps, self.beam, self.sample = requests, gaps, beam, sample
+        self.answer = list(answer)
         self.floating: list[SearchRequest] = []
         self._open = {id(request) for request in requests}
 
@@ -54,7 +64,7 @@ class Document:
     def combine(self, outputs: Sequence[list[Output]]) -> list[Output]:
         """Combine hypotheses of segments into hypotheses for the text, best first, as many as the beam has places."""
         if len(outputs) < 2:
-            return outputs[0] if outputs else []
+            return outputs[0] if outputs else self.answer
         if self.sample:
             chosen = [list(drawn) for drawn in zip(*outputs, strict=False)]  # constraints leave some with fewer
         else:
@@ -74,6 +84,19 @@ def _cost(request: SearchRequest) -> float:
         )
 
     return best(request.required.free_beam or request.beam) - best(list(filter(request.required.held_by, request.beam)))
+
+
+def unread(text: str, language: str | None) -> list[Output]:
+    """The text said back, with a note, where it is in a script that a model for that language has not learnt.
+
+    >>> [output.note for output in unread("我没有读过这本书。", "en")]
+    ['the model reads English, and this text is in another script']
+    >>> unread("I have not read this book.", "en")
+    []
+    """
+    if language is None or not is_foreign_script(text, language):
+        return []
+    return [said_back(text.strip(), f"the model reads {NAMES[language]}, and this text is in another script")]
 
 
 def segments(text: str) -> list[str]:

@@ -8,6 +8,7 @@ The page holds everything: no script, no address, text only where text belongs.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from math import exp
@@ -16,6 +17,7 @@ from typing import Any
 from syntagma.errors import ConfigError
 from syntagma.levels import TOP, show
 from syntagma.search.competition import OUTSCORED
+from syntagma.search.document import unread
 from syntagma.search.generator import Generator
 from syntagma.search.growth import BeamEntry, PartEntry, parts_of
 from syntagma.search.hypothesis import Hypothesis
@@ -53,6 +55,12 @@ class Explanation:
     depths: tuple[tuple[SearchNode, ...], ...]
     """For each depth the contexts that competed, best first."""
 
+    @staticmethod
+    def without_search(source: str, outputs: Sequence[Output]) -> Explanation:
+        """The explanation of outputs that no search found, as their notes say."""
+        parts = tuple(parts_of(level) for level in outputs[0].trace)
+        return Explanation(source, tuple(outputs), parts, ((),) * len(parts))
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {
@@ -67,11 +75,12 @@ class Explanation:
         best = self.outputs[0]
         # The root has one name on the page: that of its first context.
         tree = "" if best.tree is None else tree_svg(Tree(TOP.name, best.tree.children), best.text)
+        note = f"<p>Note: {escape(best.note)}.</p>" if best.note else ""
         others = "".join(f"<li>{escape(o.text)} <small>{_figures(o)}</small></li>" for o in self.outputs)
         return (
             '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
             f"<title>{escape(best.text)}</title><style>{PAGE_STYLE}</style><h1>{escape(best.text)}</h1>"
-            f"<p>Source: {escape(self.source)}</p><h2>The tree it grew from</h2><figure>{tree}</figure>"
+            f"<p>Source: {escape(self.source)}</p>{note}<h2>The tree it grew from</h2><figure>{tree}</figure>"
             f"<h2>Level by level</h2>{self._levels()}<h2>The beam</h2><figure>{self.beam_svg()}</figure>"
             f"<h2>All hypotheses</h2><ol>{others}</ol></html>\n"
         )
@@ -171,6 +180,8 @@ def _marked(context: str) -> str:
 
 def explain(generator: Generator, text: str, steering: Steering | None = None, **options: Any) -> Explanation:
     """Search, and keep what the search saw; `options` are those of `SearchOptions`."""
+    if answer := unread(text, generator.language):
+        return Explanation.without_search(text, answer)
     steering = steering or Steering()
     request, first = explainable(generator, text, steering, generator.defaults.changed(options))
     (done,) = generator.scheduler().run([request])

@@ -33,7 +33,7 @@ from syntagma.search.constraints.pins import PinConstraint
 from syntagma.search.constraints.repeats import RepeatConstraint, repeats
 from syntagma.search.constraints.template import TemplateConstraint, matcher
 from syntagma.search.constraints.unary import UnaryConstraint
-from syntagma.search.document import FEW_WORDS, Document, segments
+from syntagma.search.document import FEW_WORDS, Document, segments, unread
 from syntagma.search.growth import Growth
 from syntagma.search.hypothesis import Hypothesis
 from syntagma.search.options import SearchOptions
@@ -46,7 +46,6 @@ from syntagma.search.steered import Control, Text
 from syntagma.search.steering import Steerer, Steering
 from syntagma.stopwatch import Stopwatch
 from syntagma.template import Template, TemplateError
-from syntagma.text.language import is_foreign_script
 from syntagma.text.lexicon import Lexicon
 from syntagma.text.subwords import Subwords
 from syntagma.text.vocabulary import Vocabulary
@@ -184,16 +183,12 @@ class Generator:
                 try:
                     if isinstance(asked, SyntagmaError):
                         raise asked
-                    if self.language is not None and is_foreign_script(text, self.language):
-                        note = f"the model reads {self.language}, and this text is in another script"
-                        ready[number] = [said_back(text.strip(), note)]
-                        continue
                     document = self.document(number, text, asked, options, nbest)
                     if document.requests:
                         begun[number] = document, asked
                         yield from document.requests
                     else:
-                        ready[number] = []
+                        ready[number] = document.answer
                 except SyntagmaError as error:
                     ready[number] = error
 
@@ -213,9 +208,10 @@ class Generator:
         return Scheduler(self.runtime, self.grammar, batch or batch_for(self.config), watch, fair)
 
     def document(self, number: int, text: str, steering: Steering, options: SearchOptions, nbest: int = 1) -> Document:
-        """The searches for one text, not begun: none where it has no words, one for each sentence with `split`."""
-        if not text.strip():
-            return Document([], [], options.beam)
+        """The searches for one text, not begun: one for each sentence with `split`, none where none is needed."""
+        answer = unread(text, self.language)
+        if answer or not text.strip():
+            return Document([], [], options.beam, answer=answer)
         cut = segments(text.strip()) if options.split else [text]
         if len(cut) == 1:
             return Document([self.request(number, text, steering, options, nbest, True)], [""], options.beam)

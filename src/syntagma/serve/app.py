@@ -70,6 +70,7 @@ def make_app(service: Service) -> Guard:
         summary="Text grown from the root of a syntax tree down.",
         docs_url=None,
         redoc_url=None,
+        openapi_url=None,
         lifespan=lifespan,
         openapi_tags=TAGS,
         servers=[{"url": service.rules.root_path}] if service.rules.root_path else None,
@@ -221,6 +222,10 @@ def _tells(app: FastAPI, service: Service) -> None:
         """The models and the parser of this service."""
         return JSONResponse(service.about())
 
+    @app.get("/openapi.json", include_in_schema=False)
+    def description() -> Response:  # in a thread of its own, as it takes a while the first time
+        return JSONResponse(app.openapi())
+
     @app.get("/healthz", responses={200: {"model": schemas.Health}}, response_model=None)
     async def health() -> Response:
         """Whether the service works; 503 while it stops."""
@@ -248,12 +253,9 @@ def _studio(app: FastAPI) -> None:
         return _file("index.html")
 
     @app.get("/compare", include_in_schema=False)
-    def compare() -> Response:
-        return _file("compare.html")
-
     @app.get("/control", include_in_schema=False)
-    def control() -> Response:
-        return _file("control.html")
+    def experiment() -> Response:
+        return _file("experiment.html")
 
     @app.get("/studio/{path:path}", include_in_schema=False)
     def studio(path: str) -> Response:

@@ -1,23 +1,18 @@
 """Blind comparison: two systems' outputs side by side, and votes that are never lost.
 
-A vote is a row that is only ever added; the last row of a voter, item and question counts.  It is on disk before the
-answer is sent: SQLite in WAL mode with full synchronisation.
+The last vote of a voter, item and question counts.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import secrets
-import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from syntagma.errors import ConfigError, InputError, Place
-from syntagma.files import read_lines
+from syntagma.serve.experiment import AnswerStore, chance, now, read_by_id
 from syntagma.serve.questions import QUESTIONS, Question
 
 _TABLES = """
@@ -46,22 +41,7 @@ class Item:
 
 def read_items(path: Path) -> list[Item]:
     """The items of a file of JSON lines: `{"source": ..., "outputs": {"A": ..., "B": ...}, "id": ...}`."""
-    found: dict[str, Item] = {}
-    for number, line in enumerate(read_lines(path), 1):
-        if not line.strip():
-            continue
-        place = Place(str(path), number)
-        try:
-            values = json.loads(line)
-        except ValueError:
-            raise InputError("this is not JSON", place, "write one JSON object a line") from None
-        item = _item(values, str(number), place)
-        if item.id in found:
-            raise InputError(f"the id {item.id!r} comes twice", place, "give each item its own")
-        found[item.id] = item
-    if not found:
-        raise InputError("it has no items", Place(str(path)), "write one JSON object a line")
-    return list(found.values())
+    return read_by_id(path, _item, "write one JSON object a line")
 
 
 def _item(values: Any, number: str, place: Place) -> Item:
@@ -81,53 +61,45 @@ def _item(values: Any, number: str, place: Place) -> Item:
     return Item(str(name), values["source"], made)
 
 
-class VoteStore:
+class VoteStore(AnswerStore):
     """The votes in one SQLite file."""
 
+    tables = _TABLES
+
     def __init__(self, path: Path, *, create: bool = True) -> None:
-        if not create and not path.is_file():
-            raise InputError("there is no such file", Place(str(path)), "give the file of `syntagma serve --votes`")
-        try:
-            self._base = sqlite3.connect(path, timeout=10, isolation_level=None, check_same_thread=False)
-            if create:
-                self._base.execute("PRAGMA journal_mode=WAL")
-                self._base.execute("PRAGMA synchronous=FULL")
-                self._base.executescript(_TABLES)
-            elif not self._base.execute("SELECT 1 FROM sqlite_master WHERE name = 'votes'").fetchone():
-                raise InputError("it holds no votes", Place(str(path)), "give the file of `syntagma serve --votes`")
-        except sqlite3.Error as error:
-            raise InputError(
-                f"it cannot be used as a file of votes ({error})", Place(str(path)), "check the path, or give another"
-            ) from None
+        super().__init__(path, create=create)
+        if not self.has_table("votes"):
+            self.close()
+            raise InputError("it holds no votes", Place(str(path)), "give the file of `syntagma serve --votes`")
 
     @property
     def salt(self) -> str:
         """The salt that decides who is left, made once for a file."""
-        self._base.execute("INSERT OR IGNORE INTO settings VALUES ('salt', ?)", (secrets.token_hex(16),))
-        return str(self._base.execute("SELECT value FROM settings WHERE name = 'salt'").fetchone()[0])
+        self.base.execute("INSERT OR IGNORE INTO settings VALUES ('salt', ?)", (secrets.token_hex(16),))
+        return str(self.base.execute("SELECT value FROM settings WHERE name = 'salt'").fetchone()[0])
 
     def add(self, voter: str, item: str, sides: tuple[str, str], answers: Mapping[str, str]) -> None:
         """Store a voter's answers; those that are stored already are not stored again."""
-        now = datetime.now(UTC).isoformat(timespec="seconds")
+        time = now()
         winner = {"left": sides[0], "right": sides[1], "tie": None}
         known = {row[4]: row[5] for row in self.rows(voter, item)}
         fresh = [
-            (now, voter, item, question, answer, *sides, winner[answer])
+            (time, voter, item, question, answer, *sides, winner[answer])
             for question, answer in answers.items()
             if known.get(question) != answer
         ]
-        self._base.execute("BEGIN IMMEDIATE")
+        self.base.execute("BEGIN IMMEDIATE")
         try:
             statement = "INSERT INTO votes (time, voter, item, question, answer, left, right, winner)"
-            self._base.executemany(f"{statement} VALUES (?, ?, ?, ?, ?, ?, ?, ?)", fresh)
-            self._base.execute("COMMIT")
+            self.base.executemany(f"{statement} VALUES (?, ?, ?, ?, ?, ?, ?, ?)", fresh)
+            self.base.execute("COMMIT")
         except BaseException:
-            self._base.execute("ROLLBACK")
+            self.base.execute("ROLLBACK")
             raise
 
     def rows(self, voter: str | None = None, item: str | None = None) -> Iterator[tuple[Any, ...]]:
         """All votes as they came: number, time, voter, item, question, answer, left, right, winner."""
-        yield from self._base.execute(
+        yield from self.base.execute(
             "SELECT number, time, voter, item, question, answer, left, right, winner FROM votes "
             "WHERE (?1 IS NULL OR voter = ?1) AND (?2 IS NULL OR item = ?2) ORDER BY number",
             (voter, item),
@@ -139,10 +111,6 @@ class VoteStore:
         for _, _, _, item, question, answer, *_ in self.rows(voter):
             found[item] = {**found.pop(item, {}), question: answer}
         return found
-
-    def close(self) -> None:
-        """Close the file."""
-        self._base.close()
 
 
 class VotingSession:
@@ -198,7 +166,7 @@ class VotingSession:
     def sides(self, voter: str, item: Item) -> tuple[str, str]:
         """The systems on the left and on the right: by chance, but always the same for a voter and an item."""
         first, second = sorted(item.outputs)
-        return (first, second) if self._chance(voter, item.id, "side") % 2 else (second, first)
+        return (first, second) if chance(self._salt, voter, item.id, "side") % 2 else (second, first)
 
     def _find(self, item_id: str) -> Item:
         if item_id not in self.items:
@@ -207,11 +175,7 @@ class VotingSession:
 
     def _order(self, voter: str) -> list[Item]:
         """All items in the voter's own order."""
-        return sorted(self.items.values(), key=lambda item: self._chance(voter, item.id, "order"))
-
-    def _chance(self, *parts: str) -> int:
-        data = json.dumps([self._salt, *parts]).encode()
-        return int.from_bytes(hashlib.sha256(data).digest()[:8], "big")
+        return sorted(self.items.values(), key=lambda item: chance(self._salt, voter, item.id, "order"))
 
     def _complete(self, item: Item, answers: Mapping[str, Mapping[str, str]]) -> bool:
         return answers.get(item.id, {}).keys() >= {question.name for question in self.asked(item)}

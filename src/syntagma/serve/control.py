@@ -2,26 +2,24 @@
 
 A task is a file of sources with the contexts that a model made of them.  Each annotator edits one context of each
 source in her own way, sees what the model makes of it, and says whether it followed; then she judges what others have
-edited, so that agreement can be told.  Edits and judgements are rows that are only ever added, in the file of the
-votes; the last judgement of an annotator and edit counts.
+edited, so that agreement can be told.  The last judgement of an annotator and edit counts.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import random
-import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from syntagma.errors import ConfigError, InputError, Place
 from syntagma.files import read_lines
+from syntagma.serve.experiment import AnswerStore, chance, now, read_by_id
 from syntagma.serve.votes import krippendorff, wilson
 
+_REMEDY = "make the file with `syntagma control-task`"
 EDIT_COLUMNS = ("edit", "time", "annotator", "item", "source", "before", "after", "output")
 _TABLES = """
 CREATE TABLE IF NOT EXISTS edits (
@@ -67,62 +65,41 @@ def sample_task(outputs: Path, sample: int | None, seed: int = 1) -> list[Contro
 
 def read_task(path: Path) -> list[ControlItem]:
     """The items of a task file: `{"id": ..., "source": ..., "contexts": [...], "output": ...}` a line."""
-    found: dict[str, ControlItem] = {}
-    for number, line in enumerate(read_lines(path), 1):
-        place = Place(str(path), number)
-        try:
-            values = json.loads(line)
-            contexts = tuple(values["contexts"])
-            item = ControlItem(str(values.get("id", number)), values["source"], contexts, str(values.get("output", "")))
-            good = isinstance(item.source, str) and contexts and all(isinstance(one, str) for one in contexts)
-        except (ValueError, KeyError, TypeError, AttributeError):
-            good = False
-        if not good:
-            raise InputError("this is no item of a control task", place, "make the file with `syntagma control-task`")
-        if item.id in found:
-            raise InputError(f"the id {item.id!r} comes twice", place, "give each item its own")
-        found[item.id] = item
-    if not found:
-        raise InputError("it has no items", Place(str(path)), "make the file with `syntagma control-task`")
-    return list(found.values())
+    return read_by_id(path, _item, _REMEDY)
 
 
-class ControlStore:
+def _item(values: Any, number: str, place: Place) -> ControlItem:
+    try:
+        contexts = tuple(values["contexts"])
+        item = ControlItem(str(values.get("id", number)), values["source"], contexts, str(values.get("output", "")))
+        good = isinstance(item.source, str) and contexts and all(isinstance(one, str) for one in contexts)
+    except (KeyError, TypeError, AttributeError):
+        good = False
+    if not good:
+        raise InputError("this is no item of a control task", place, _REMEDY)
+    return item
+
+
+class ControlStore(AnswerStore):
     """Edits and judgements in one SQLite file, which may hold votes as well."""
 
-    def __init__(self, path: Path, *, create: bool = True) -> None:
-        if not create and not path.is_file():
-            raise InputError("there is no such file", Place(str(path)), "give the file of `syntagma serve --votes`")
-        try:
-            self._base = sqlite3.connect(path, timeout=10, isolation_level=None, check_same_thread=False)
-            if create:
-                self._base.execute("PRAGMA journal_mode=WAL")
-                self._base.execute("PRAGMA synchronous=FULL")
-                self._base.executescript(_TABLES)
-        except sqlite3.Error as error:
-            what = f"it cannot be used as a file of votes ({error})"
-            raise InputError(what, Place(str(path)), "check the path, or give another") from None
+    tables = _TABLES
 
     @property
     def is_empty(self) -> bool:
         """Whether no edit was ever stored in the file."""
-        try:
-            there = self._base.execute("SELECT 1 FROM sqlite_master WHERE name = 'edits'").fetchone()
-        except sqlite3.DatabaseError:  # no file of this kind, as who reads its votes will say
-            return True
-        return not there or not self._base.execute("SELECT 1 FROM edits LIMIT 1").fetchone()
+        return not (self.has_table("edits") and self.base.execute("SELECT 1 FROM edits LIMIT 1").fetchone())
 
     @property
     def has_votes(self) -> bool:
         """Whether the file also holds votes of a blind comparison."""
-        there = self._base.execute("SELECT 1 FROM sqlite_master WHERE name = 'votes'").fetchone()
-        return bool(there and self._base.execute("SELECT 1 FROM votes LIMIT 1").fetchone())
+        return self.has_table("votes") and bool(self.base.execute("SELECT 1 FROM votes LIMIT 1").fetchone())
 
     def add_edit(self, annotator: str, item: ControlItem, before: str, after: str, output: str) -> int:
         """Store an edit and what the model made of it; its number."""
-        made = self._base.execute(
+        made = self.base.execute(
             "INSERT INTO edits (time, annotator, item, source, before, after, output) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (_now(), annotator, item.id, item.source, before, after, output),
+            (now(), annotator, item.id, item.source, before, after, output),
         )
         assert made.lastrowid is not None
         return made.lastrowid
@@ -130,26 +107,18 @@ class ControlStore:
     def add_judgement(self, annotator: str, edit: int, followed: bool) -> None:
         """Store what an annotator says of an edit."""
         statement = "INSERT INTO judgements (time, annotator, edit, followed) VALUES (?, ?, ?, ?)"
-        self._base.execute(statement, (_now(), annotator, edit, int(followed)))
+        self.base.execute(statement, (now(), annotator, edit, int(followed)))
 
     def edits(self) -> list[dict[str, Any]]:
         """All edits as they came."""
-        rows = self._base.execute("SELECT number, time, annotator, item, source, before, after, output FROM edits")
+        rows = self.base.execute("SELECT number, time, annotator, item, source, before, after, output FROM edits")
         return [dict(zip(EDIT_COLUMNS, row, strict=True)) for row in rows]
 
     def judgements(self) -> Iterator[tuple[str, int, bool]]:
         """The last judgement of each annotator and edit."""
-        rows = self._base.execute("SELECT annotator, edit, followed FROM judgements ORDER BY number")
+        rows = self.base.execute("SELECT annotator, edit, followed FROM judgements ORDER BY number")
         last = {(annotator, edit): bool(followed) for annotator, edit, followed in rows}
         return ((annotator, edit, followed) for (annotator, edit), followed in last.items())
-
-    def close(self) -> None:
-        """Close the file."""
-        self._base.close()
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 class ControlTask:
@@ -169,13 +138,13 @@ class ControlTask:
         counts = {"done": len(done & self.items.keys()), "total": len(self.items)}
         waiting = [edit for edit in mine if edit["edit"] not in judged]
         if waiting:
-            return {"task": "judge", **_shown(waiting[-1]), **counts}
+            return {"task": "judge", **_shown(waiting[-1]), "own": True, **counts}
         for item in self._order(annotator):
             if item.id not in done:
                 return {"task": "edit", **asdict(item), "contexts": list(item.contexts), **counts}
         others = [edit for edit in edits if edit["annotator"] != annotator and edit["edit"] not in judged]
         if others:
-            return {"task": "judge", **_shown(others[0]), **counts}
+            return {"task": "judge", **_shown(others[0]), "own": False, **counts}
         return {"task": None, **counts}
 
     def check_edit(self, item_id: str, before: str, after: str) -> ControlItem:
@@ -198,11 +167,7 @@ class ControlTask:
 
     def _order(self, annotator: str) -> list[ControlItem]:
         """All items in the annotator's own order."""
-
-        def chance(item: ControlItem) -> bytes:
-            return hashlib.sha256(json.dumps([annotator, item.id]).encode()).digest()
-
-        return sorted(self.items.values(), key=chance)
+        return sorted(self.items.values(), key=lambda item: chance(annotator, item.id))
 
 
 def _shown(edit: dict[str, Any]) -> dict[str, Any]:

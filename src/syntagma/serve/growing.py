@@ -149,6 +149,7 @@ class Describer:
             "finished": all(node["finished"] for node in kept),
             "beam": kept,
             "lost": nodes[len(beam.kept) :],
+            "more_lost": max(0, len(beam.dropped) - MOST_LOST),
             "outputs": self.outputs(beam),
         }
 

@@ -14,6 +14,7 @@ TAGS = [
     {"name": "generate", "description": "Texts, and how they grow."},
     {"name": "parse", "description": "Trees, shapes and sentences of texts."},
     {"name": "compare", "description": "A blind comparison of two systems."},
+    {"name": "control", "description": "An experiment on partial control."},
     {"name": "service", "description": "What is served, and how it is."},
 ]
 BEARER = {"type": "http", "scheme": "bearer", "description": "The token that the service was started with, if any."}
@@ -48,7 +49,7 @@ EXAMPLES: dict[str, Any] = {
         "model": "paraphrase-en",
         "results": [{"source": "It seems like he has made a mistake.", "hypotheses": [_HYPOTHESIS]}],
     },
-    "grow": {"depth": 4, "finished": False, "beam": [_NODE], "lost": [], "outputs": []},
+    "grow": {"depth": 4, "finished": False, "beam": [_NODE], "lost": [], "more_lost": 0, "outputs": []},
     "stream": 'event: level\ndata: {"depth": 2, ...}\n\nevent: done\ndata: {"outputs": [...], "winners": [[0, 0]]}\n\n',
     "parse": {"trees": ["(TOP (S (NP (PRP He)) (VP (VBZ nods)) (. .)))"]},
     "template": {"template": "(S (NP) (ADVP) (VP (NP)))"},
@@ -59,6 +60,12 @@ EXAMPLES: dict[str, Any] = {
         "ties": True, "answers": {}, "before": None, "done": 6, "total": 100,
     },
     "vote": {"stored": True, "done": 7},
+    "next_step": {
+        "task": "edit", "done": 6, "total": 100, "source": "He nods.", "id": "7", "contexts": ["<NP> <VP> ."],
+        "output": "He is nodding.",
+    },
+    "edit": {"edit": 3, "output": "Is he nodding?"},
+    "judge": {"stored": True},
     "models": {
         "models": [
             {
@@ -84,8 +91,9 @@ def operation_name(route: APIRoute) -> str:
 def _tag(path: str) -> str:
     if path in ("/v1/parse", "/v1/template", "/v1/sentences"):
         return "parse"
-    if path.startswith("/v1/compare/"):
-        return "compare"
+    for experiment in ("compare", "control"):
+        if path.startswith(f"/v1/{experiment}/"):
+            return experiment
     return "generate" if path.startswith("/v1/") and path != "/v1/models" else "service"
 
 

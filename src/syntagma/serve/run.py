@@ -125,6 +125,7 @@ def serve(settings: ServeSettings) -> None:
             root_path=settings.root_path,
         )
         service = Service(models, parser=load_bundled_parser(), comparison=comparison, control=control, rules=rules)
+        service.warm_up()
         config = uvicorn.Config(
             make_app(service),
             log_level="warning",

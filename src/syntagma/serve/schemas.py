@@ -337,6 +337,7 @@ class GrowAnswer(BaseModel):
     finished: bool
     beam: list[NodeInfo]
     lost: list[NodeInfo]
+    more_lost: int = Field(description="How many lost that are not listed, all of them further behind.")
     outputs: list[HypothesisInfo]
 
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
 from syntagma.errors import ConfigError, SyntagmaError
 from syntagma.parse import Parser
-from syntagma.search.document import Document, segments
-from syntagma.search.explain import explainable, explained
+from syntagma.search.document import Document, segments, unread
+from syntagma.search.explain import Explanation, explainable, explained
 from syntagma.search.outcome import check_found
 from syntagma.search.request import SearchRequest
 from syntagma.search.result import Output
-from syntagma.serve.admission import DESCRIBED, MOST_ROWS, Admission, Ticket, parse_rows, search_rows
+from syntagma.serve.admission import DESCRIBED, MOST_ROWS, ORDINARY_ROWS, Admission, Ticket, parse_rows, search_rows
 from syntagma.serve.compare import VotingSession
 from syntagma.serve.control import ControlTask
 from syntagma.serve.counters import Counters
@@ -48,6 +49,7 @@ from syntagma.template import Template
 from syntagma.text import split
 from syntagma.tree import Tree
 
+SAMPLE = "It seems like he has made a mistake."
 PARSED_AT_ONCE = 8
 """Texts of one request between which others get their turn at the parser."""
 
@@ -76,6 +78,18 @@ class Service:
         """Begin to work."""
         for served in self.models.values():
             served.worker.start()
+
+    def warm_up(self) -> None:
+        """Search with each model, so that no client waits for what is made once; learn how long the slowest takes."""
+        slowest = 0.0
+        for served in self.models.values():
+            for _ in range(2):  # the second time nothing is made any more
+                begun = time.monotonic()
+                with contextlib.suppress(SyntagmaError):
+                    served.generator(SAMPLE)
+            seconds = time.monotonic() - begun
+            slowest = max(slowest, seconds / search_rows([SAMPLE], served.generator.defaults.beam))
+        self.admission.learn(ORDINARY_ROWS, slowest * ORDINARY_ROWS)
 
     async def stop(self) -> None:
         """Finish what has begun, and end."""
@@ -162,6 +176,9 @@ class Service:
 
     async def grow(self, request: GrowRequest) -> dict[str, Any]:
         """A beam grown by one depth, or several."""
+        if answer := self._unread(request):
+            outputs = [output_values(output) for output in answer]
+            return {"depth": 1, "finished": True, "beam": [], "lost": [], "more_lost": 0, "outputs": outputs}
         with self._enter(request, [request.text], described=True) as ticket:
             growing = await self._begin(request, request.levels or 1)
             done = await self._searched(growing.served, growing.request)
@@ -171,6 +188,8 @@ class Service:
 
     async def stream(self, request: GrowRequest) -> AsyncIterator[tuple[str, Any]]:
         """The events of a growth; the first has come before this returns, so that it can be refused."""
+        if answer := self._unread(request):
+            return _only("done", {"outputs": [output_values(one) for one in answer], "winners": [], "rerank": "none"})
         events = self._events(request, self._enter(request, [request.text], described=True))
         first = await anext(events)
         return _chain(first, events)
@@ -180,7 +199,8 @@ class Service:
             growing = await self._begin(request, request.levels)
             works, beams = self._put(growing)
             async for event in self._levels(growing, works, beams):
-                yield event
+                with ticket.waiting():
+                    yield event
             ticket.done = DESCRIBED * growing.request.row_steps
 
     @staticmethod
@@ -222,6 +242,8 @@ class Service:
 
     async def explain(self, request: ExplainRequest) -> str:
         """The page that explains a search."""
+        if answer := self._unread(request):
+            return Explanation.without_search(request.text, answer).to_html()
         with self._enter(request, [request.text], described=True) as ticket:
             return await self._explain(request, ticket)
 
@@ -234,6 +256,10 @@ class Service:
         ticket.done = DESCRIBED * done.row_steps
         explanation = await served.desk.do(explained, served.generator, request.text, steering, done, first)
         return await served.desk.do(explanation.to_html)
+
+    def _unread(self, request: GrowRequest | ExplainRequest) -> list[Output]:
+        """What is answered without a search to a text in a script that the model has not learnt."""
+        return unread(request.text, self.model(request.model).generator.language)
 
     def _enter(self, request: RequestOptions, texts: Sequence[str], described: bool = False) -> Ticket:
         """Let a search in, with what it is expected to take."""
@@ -310,6 +336,10 @@ class Service:
         """Store a vote; it is stored to the end even if the client leaves."""
         assert self.comparison is not None
         return await self.voting.do(self.comparison.vote, request.voter, request.item, request.answers)
+
+
+async def _only(event: str, values: dict[str, Any]) -> AsyncIterator[tuple[str, Any]]:
+    yield event, values
 
 
 async def _chain(first: tuple[str, Any], rest: AsyncIterator[tuple[str, Any]]) -> AsyncIterator[tuple[str, Any]]:

@@ -32,6 +32,8 @@ _STOP_WORDS: Final = {
     "tu noi voi prin după despre dar sau fi ca cum când acest această foarte mi-a s-a l-a într-o într-un asta ale al "
     "le te mă îmi m-am trebuie",
 }
+NAMES: Final = {"de": "German", "en": "English", "fr": "French", "ro": "Romanian"}
+"""The languages in Latin script that are known here."""
 _SIGNS: Final = {"de": "äöüß", "fr": "éèêàçùœîâôûë", "ro": "ăâîșțşţ", "en": ""}
 """Letters that a language uses and English does not; each counts a little."""
 _SIGN_WEIGHT: Final = 0.5
@@ -98,4 +100,4 @@ def is_foreign_script(text: str, language: str) -> bool:
     [True, False, False]
     """
     scripts = [script for script in map(script_of, text[:LETTERS]) if script]
-    return language in _STOP_WORDS and 2 * sum(script != "LATIN" for script in scripts) > len(scripts)
+    return language in NAMES and 2 * sum(script != "LATIN" for script in scripts) > len(scripts)

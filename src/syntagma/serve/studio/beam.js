@@ -7,7 +7,7 @@
 
 import { partMarks, showTokens, spoken } from "./context.js";
 import { h, number, refill } from "./dom.js";
-import { loser, why } from "./inspect.js";
+import { loser, unlisted, why } from "./inspect.js";
 import { drawLines } from "./lines.js";
 import { markedWay, parentOf } from "./state.js";
 
@@ -146,7 +146,7 @@ export class BeamView {
   }
 
   lostBox(level, best) {
-    const { lost, beam } = this.branch.levels[level];
+    const { lost, beam, more_lost: more } = this.branch.levels[level];
     const items = lost.map((node, place) =>
       h(
         "li",
@@ -157,10 +157,10 @@ export class BeamView {
     const summary = h(
       "summary",
       {},
-      `${lost.length} lost`,
+      `${lost.length + more} lost`,
       h("span", { class: "unseen" }, ` at depth ${beam[0]?.depth}`),
     );
-    return h("details", { ontoggle: () => this.lines() }, summary, h("ul", {}, items));
+    return h("details", { ontoggle: () => this.lines() }, summary, h("ul", {}, items, unlisted(more)));
   }
 
   /** Mark the way to the chosen output. */

@@ -5,53 +5,18 @@
  * goes away; the service knows where a voter stopped, so the page resumes by itself.
  */
 
-import { compareNext, compareVote, Gone, hooks, untilBack } from "./api.js";
+import { compareNext, compareVote } from "./api.js";
 import { announce, byId, h, refill } from "./dom.js";
-import { askToken } from "./token.js";
+import { begin, isShortcut, notice, patiently, showProgress } from "./person.js";
 
-const VOTER = "syntagma.voter";
-const PENDING = "syntagma.pending-vote";
 const SAID = { left: "left", right: "right", tie: "no difference" };
 const ARROWS = { ArrowLeft: "left", ArrowDown: "tie", ArrowRight: "right" };
 
+let voter = "";
+let pendingKey = "";
 let item = null;
 let answers = {};
 let busy = false;
-
-/** Who votes: from the address (?voter=anna), or a name drawn once for this browser. */
-function voterName() {
-  const named = new URLSearchParams(window.location.search).get("voter");
-  if (named) return named;
-  let found = localStorage.getItem(VOTER);
-  if (!found) {
-    found = `voter-${[...crypto.getRandomValues(new Uint8Array(5))].map((byte) => byte.toString(36)).join("")}`;
-    localStorage.setItem(VOTER, found);
-  }
-  return found;
-}
-const voter = voterName();
-const pendingKey = `${PENDING}.${voter}`;
-
-function waiting(text) {
-  byId("waiting").hidden = !text;
-  byId("waiting").textContent = text ?? "";
-}
-hooks.waiting = waiting;
-hooks.askToken = askToken;
-
-/** Ask the service; wait for it where it is gone. */
-async function patiently(call) {
-  for (;;) {
-    try {
-      return await call();
-    } catch (error) {
-      if (!(error instanceof Gone)) throw error;
-      waiting("The service does not answer. Your answers are kept and sent when it is back.");
-      await untilBack();
-      waiting(null);
-    }
-  }
-}
 
 /** Send what is unsent, then show the next sentence, or one that was voted on before. */
 async function next(again = null) {
@@ -63,12 +28,10 @@ async function next(again = null) {
       localStorage.removeItem(pendingKey);
     }
     item = await patiently(() => compareNext(voter, again));
-    byId("notice").hidden = true;
+    notice(null);
     show(again !== null);
   } catch (error) {
-    byId("notice").hidden = false;
-    byId("notice").textContent =
-      error.status === 404 ? "This service was started without a comparison." : error.message;
+    notice(error, "This service was started without a comparison.");
   } finally {
     busy = false;
   }
@@ -79,19 +42,14 @@ function show(again) {
   answers = {};
   if (again) for (const { name } of item.questions.slice(0, -1)) answers[name] = item.answers[name];
   const { done, total } = item;
-  byId("progress-line").hidden = false;
-  byId("progress").max = total || 1;
-  byId("progress").value = done;
-  byId("progress-text").textContent = `${done} of ${total}`;
-  byId("item").hidden = item.item === null;
-  byId("ending").hidden = item.item !== null;
+  showProgress(
+    { done, total, source: item.item === null ? undefined : item.source },
+    total ? "That was the last one. Thank you." : "There is nothing to compare.",
+  );
   if (item.item === null) {
-    byId("ending").textContent = total ? "That was the last one. Thank you." : "There is nothing to compare.";
     byId("take-back").hidden = item.before === null;
-    announce(byId("ending").textContent);
     return;
   }
-  byId("source").textContent = item.source;
   for (const side of ["left", "right"])
     refill(
       byId(side),
@@ -147,20 +105,31 @@ async function takeBack() {
   } else if (item.before !== null) await next(item.before);
 }
 
-for (const button of document.querySelectorAll("[data-answer]"))
-  button.addEventListener("click", () => answer(button.dataset.answer));
-byId("take-back").addEventListener("click", takeBack);
-document.addEventListener("keydown", (event) => {
-  if (event.altKey || event.ctrlKey || event.metaKey || event.repeat || byId("token").open) return;
-  const choice = ARROWS[event.key] ?? choices()[Number(event.key) - 1];
-  if (choice) {
-    event.preventDefault();
-    answer(choice);
-  } else if (event.key === "Backspace") {
-    event.preventDefault();
-    takeBack();
-  }
-});
-
-byId("voter").textContent = voter;
-next();
+/** Begin. */
+export function compare() {
+  voter = begin({
+    id: "compare",
+    title: "blind comparison",
+    kind: "voter",
+    role: "You vote as",
+    footnote: "Which system stands left is drawn anew for each sentence.",
+  });
+  pendingKey = `syntagma.pending-vote.${voter}`;
+  byId("keys").hidden = false;
+  refill(byId("keys"), "Keys: the numbers or arrows answer, ", h("kbd", {}, "Backspace"), " undoes.");
+  for (const button of document.querySelectorAll("[data-answer]"))
+    button.addEventListener("click", () => answer(button.dataset.answer));
+  byId("take-back").addEventListener("click", takeBack);
+  document.addEventListener("keydown", (event) => {
+    if (!isShortcut(event)) return;
+    const choice = ARROWS[event.key] ?? choices()[Number(event.key) - 1];
+    if (choice) {
+      event.preventDefault();
+      answer(choice);
+    } else if (event.key === "Backspace") {
+      event.preventDefault();
+      takeBack();
+    }
+  });
+  next();
+}

@@ -1,110 +1,135 @@
 /**
- * Partial control as an experiment: change a context of a sentence, see what the model makes of it, say whether it followed.
+ * Partial control as an experiment: change a context of a sentence, see what the model makes of it, say whether it did
+ * what was asked.
  *
  * The service keeps every edit and judgement and knows where an annotator stopped, so the page resumes by itself.
  */
 
-import { controlEdit, controlJudge, controlNext, hooks } from "./api.js";
-import { byId, h, refill } from "./dom.js";
-import { askToken } from "./token.js";
+import { controlEdit, controlJudge, controlNext, models } from "./api.js";
+import { common } from "./branches.js";
+import { known, readContext, showText, showTokens } from "./context.js";
+import { announce, byId, h, refill } from "./dom.js";
+import { begin, isShortcut, notice, patiently, showProgress } from "./person.js";
 
-const ANNOTATOR = "syntagma.annotator";
-
-/** Who annotates: from the address (?annotator=anna), or a name drawn once for this browser. */
-function annotatorName() {
-  const named = new URLSearchParams(window.location.search).get("annotator");
-  if (named) return named;
-  let found = localStorage.getItem(ANNOTATOR);
-  if (!found) {
-    found = `annotator-${[...crypto.getRandomValues(new Uint8Array(5))].map((byte) => byte.toString(36)).join("")}`;
-    localStorage.setItem(ANNOTATOR, found);
-  }
-  return found;
-}
-const annotator = annotatorName();
-
+let annotator = "";
 let step = null;
+let judged = null; // the last edit that was judged, to be judged again
 let chosen = "";
+let busy = false;
 
-function waiting(text) {
-  byId("waiting").hidden = !text;
-  byId("waiting").textContent = text ?? "";
-}
-hooks.waiting = waiting;
-hooks.askToken = askToken;
-
-/** Do something with the service; what it says against it is shown. */
+/** Do something with the service, one thing at a time; what it says against it is shown. */
 async function attempt(work) {
-  byId("notice").hidden = true;
+  if (busy) return;
+  busy = true;
+  byId("generate").disabled = true;
   try {
     await work();
+    notice(null);
   } catch (error) {
-    byId("notice").hidden = false;
-    byId("notice").textContent =
-      error.status === 404 ? "This service was started without a control task." : error.message;
+    notice(error, "This service was started without a control task.");
+  } finally {
+    busy = false;
+    if (step?.task === "edit") preview();
   }
+}
+
+/** A context with what another does not have marked. */
+function marked(context, other) {
+  const tokens = readContext(context);
+  const same = common(tokens, readContext(other));
+  return showTokens(tokens.map((token, at) => ({ ...token, new: !same.has(at) })));
+}
+
+const after = () => byId("after").value.trim().split(/\s+/u).join(" ");
+
+/** Show what is typed with its labels as chips, and whether it can be sent. */
+function preview() {
+  const changed = after() !== "" && after() !== chosen;
+  refill(byId("preview"), changed ? marked(after(), chosen) : h("span", { class: "faint" }, "Nothing is changed yet."));
+  byId("generate").disabled = busy || !changed;
 }
 
 function choose(context) {
   chosen = context;
   byId("after").value = context;
+  preview();
 }
 
 function showContexts(contexts) {
-  const rows = contexts.map((context, index) => {
-    const radio = h("input", { type: "radio", name: "context", id: `context-${index}` });
-    radio.checked = index === 0;
-    radio.addEventListener("change", () => choose(context));
-    return h("p", {}, radio, " ", h("label", { for: `context-${index}` }, context));
-  });
-  refill(byId("contexts"), ...rows);
+  const rows = contexts.map((context, index) =>
+    h(
+      "label",
+      {},
+      h("input", { type: "radio", name: "context", checked: index === 0, onchange: () => choose(context) }),
+      h("span", { dir: "auto" }, showText(context)),
+    ),
+  );
+  refill(byId("contexts"), rows);
   choose(contexts[0]);
 }
 
 function show() {
-  byId("progress-line").hidden = false;
-  byId("progress").max = step.total;
-  byId("progress").value = step.done;
-  byId("progress-text").textContent = `${step.done} of ${step.total}`;
-  byId("item").hidden = step.task === null;
-  byId("ending").hidden = step.task !== null;
-  byId("ending").textContent = "All is done. Thank you.";
+  showProgress(step.task === null ? { ...step, source: undefined } : step, "That was the last one. Thank you.");
   byId("edit").hidden = step.task !== "edit";
   byId("judge").hidden = step.task !== "judge";
-  if (step.task === null) return;
-  byId("source").textContent = step.source;
+  byId("take-back").hidden = !judged || judged.edit === step.edit;
   if (step.task === "edit") {
     showContexts(step.contexts);
-    byId("after").focus();
-  } else {
-    byId("before").textContent = step.before;
-    byId("asked").textContent = step.after;
-    byId("output").textContent = step.output;
-    byId("question").focus();
+    byId("after").focus({ preventScroll: true });
+    announce(`Sentence ${step.done + 1} of ${step.total}: ${step.source}`);
+  } else if (step.task === "judge") {
+    byId("asked-title").textContent = step.own ? "You asked for" : "Another annotator asked for";
+    refill(byId("before"), showText(step.before));
+    refill(byId("asked"), marked(step.after, step.before));
+    byId("output").textContent = step.output || "nothing";
+    byId("question").focus({ preventScroll: true });
+    announce(`The model made: ${byId("output").textContent}`);
   }
+  window.scrollTo(0, 0);
 }
 
-const next = () =>
-  attempt(async () => {
-    step = await controlNext(annotator);
-    show();
-  });
+async function next() {
+  step = await patiently(() => controlNext(annotator));
+  show();
+}
 
-byId("edit").addEventListener("submit", (event) => {
-  event.preventDefault();
-  const after = byId("after").value.trim();
+const judge = (followed) =>
   attempt(async () => {
-    await controlEdit({ annotator, item: step.id, before: chosen, after });
+    await patiently(() => controlJudge({ annotator, edit: step.edit, followed }));
+    judged = step;
     await next();
   });
-});
-for (const button of document.querySelectorAll("[data-followed]")) {
-  button.addEventListener("click", () =>
-    attempt(async () => {
-      await controlJudge({ annotator, edit: step.edit, followed: button.dataset.followed === "true" });
-      await next();
-    }),
-  );
+
+/** Ask again about the last edit; the later answer counts. */
+function takeBack() {
+  if (busy) return;
+  step = judged;
+  judged = null;
+  show();
 }
-byId("annotator").textContent = annotator;
-next();
+
+/** Begin. */
+export function control() {
+  annotator = begin({ id: "control", title: "partial control", kind: "annotator", role: "You annotate as" });
+  byId("after").addEventListener("input", preview);
+  byId("edit").addEventListener("submit", (event) => {
+    event.preventDefault();
+    attempt(async () => {
+      const edit = { annotator, item: step.id, before: chosen, after: after() };
+      await patiently(() => controlEdit(edit));
+      await next();
+    });
+  });
+  for (const button of document.querySelectorAll("[data-followed]"))
+    button.addEventListener("click", () => judge(button.dataset.followed === "true"));
+  byId("take-back").addEventListener("click", takeBack);
+  document.addEventListener("keydown", (event) => {
+    if (!isShortcut(event) || step?.task !== "judge" || !["1", "2"].includes(event.key)) return;
+    event.preventDefault();
+    judge(event.key === "1");
+  });
+  attempt(async () => {
+    known.labels = (await patiently(models)).models.flatMap(({ labels }) => labels);
+    await next();
+  });
+}

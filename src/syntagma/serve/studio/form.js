@@ -3,7 +3,7 @@
 import { sentencesOf } from "./api.js";
 import { known } from "./context.js";
 import { byId, h, refill } from "./dom.js";
-import { misfit, purposeOf, samplesOf } from "./purpose.js";
+import { invitation, misfit, prompt, purposeOf, samplesOf } from "./purpose.js";
 import { TemplatePanel } from "./template.js";
 
 /** Words between commas, or lines. */
@@ -87,6 +87,8 @@ export class Form {
     byId("beam-width").value = model.defaults?.beam ?? 5;
     byId("alpha").value = model.defaults?.alpha ?? 0.8;
     byId("purpose").textContent = purposeOf(model);
+    byId("invitation").textContent = invitation(model);
+    byId("text").placeholder = prompt(model);
     this.samples();
     this.checkText();
     this.panel.reset(model);

@@ -26,36 +26,53 @@ export function lastView() {
   }
 }
 
-/** @param {import("./state.js").Store} store */
-export function drawGlance(store) {
+/**
+ * @param {import("./state.js").Store} store
+ * @param {{sentences: string[], found: string[][]|null}|null} whole the text that the sentence is of, where it has
+ *   several, with the texts found for each
+ */
+export function drawGlance(store, whole) {
   const { branch, settings } = store;
   byId("glance").hidden = !branch;
   if (!branch) return;
-  const items = branch.outputs.slice(0, MOST).map((output, at) => {
+  const source = whole ? whole.sentences.join(" ") : settings.text;
+  const texts = whole ? together(whole) : branch.outputs.slice(0, MOST).map((output) => output.text);
+  const items = texts.map((text, at) => {
     const follow = () => {
-      store.look({ chosen: at });
+      store.look({ chosen: Math.min(at, branch.outputs.length - 1) });
       showView("growth");
     };
     return h(
       "li",
       {},
-      h("p", { class: "sentence", dir: "auto" }, marked(output.text, settings.text)),
+      h("p", { class: "sentence", dir: "auto" }, marked(text, source)),
       h(
         "p",
         { class: "copies" },
-        copier("Copy", () => output.text),
+        copier("Copy", () => text),
         h("button", { type: "button", onclick: follow }, "How it grew"),
       ),
     );
   });
-  const growing = branch.status === "growing" && h("p", { class: "faint" }, "growing …");
+  const note = !whole && branch.outputs[0]?.note;
+  const growing = branch.status === "growing" || (whole && !whole.found);
   refill(
     byId("glance"),
     h("h2", {}, "Source"),
-    h("p", { class: "source", dir: "auto" }, settings.text),
+    h("p", { class: "source", dir: "auto" }, source),
     h("h2", {}, "In other words", h("span", { class: "faint" }, " changed words are marked")),
     h("ol", {}, items),
-    growing,
+    note && h("p", { class: "note" }, `Note: ${note}.`),
+    growing && h("p", { class: "faint" }, "growing …"),
+  );
+}
+
+/** Whole texts: of each sentence the first, then of each the second, the last where a sentence has fewer. */
+function together({ sentences, found }) {
+  if (!found) return [];
+  const most = Math.min(MOST, Math.max(...found.map((texts) => texts.length)));
+  return Array.from({ length: most }, (_, at) =>
+    found.map((texts, place) => texts[at] ?? texts.at(-1) ?? sentences[place]).join(" "),
   );
 }
 

@@ -98,12 +98,15 @@ function distinct(nodes, at) {
 }
 
 /** What competed at the same depth and lost. */
-function losers({ beam, lost }, open) {
+function losers({ beam, lost, more_lost: more }, open) {
   if (!lost.length) return null;
   const best = Math.max(...beam.map((node) => node.score));
   const rows = lost.map((node, at) => h("li", {}, loser(node, why(node, best), () => open(at))));
-  return section("Lost at this depth", h("ul", { class: "losers" }, rows));
+  return section("Lost at this depth", h("ul", { class: "losers" }, rows, unlisted(more)));
 }
+
+/** What is said of those that lost and are not listed. */
+export const unlisted = (count) => count > 0 && h("li", { class: "faint" }, `and ${count} more, further behind`);
 
 /** Something that lost, and why; a click opens it, to grow on from there. */
 export function loser(node, reason, open) {

@@ -8,7 +8,7 @@ import { announce, byId, copy, h, refill } from "./dom.js";
 import { EditDialog } from "./edit.js";
 import { Form } from "./form.js";
 import { drawGlance, lastView, showView } from "./glance.js";
-import { growBranch } from "./growth.js";
+import { growBranch, textsOf } from "./growth.js";
 import { remember, showHistory } from "./history.js";
 import { inspect } from "./inspect.js";
 import { fromFragment, toFragment } from "./link.js";
@@ -18,6 +18,7 @@ import { askToken } from "./token.js";
 
 const store = new Store();
 let running = null; // the controller of what grows now
+let whole = null; // the text of several sentences of which one grows
 
 /** The first context of the active branch, as text and as tokens. */
 function startText() {
@@ -124,13 +125,28 @@ async function grow() {
 /** Grow one of the sentences of a text. */
 async function growSentence(settings, sentences, at) {
   form.showSentences(sentences, at, (other) => growSentence(settings, sentences, other));
+  if (sentences.length < 2) whole = null;
+  else if (whole?.sentences !== sentences) whole = { settings, sentences, found: null };
   const done = await run(store.begin({ ...settings, text: sentences[at] }));
-  if (done) keep();
+  if (done) {
+    keep();
+    completeTexts();
+  }
   return done;
+}
+
+/** Where only texts are shown, all sentences of a text are wanted. */
+async function completeTexts() {
+  const wanted = whole;
+  if (!wanted || running || wanted.found !== null || document.body.dataset.view !== "texts") return;
+  wanted.found = undefined; // under way
+  wanted.found = await textsOf(wanted.sentences, wanted.settings, fail);
+  store.changed();
 }
 
 async function growOn(change) {
   if (isEmpty(change) && change.keep) return false;
+  whole = null; // an edit is of one sentence
   const done = await run(store.fork(change));
   if (done) {
     keep();
@@ -155,6 +171,7 @@ async function replay(fragment) {
     if (/^#?s=/u.test(fragment)) notice("This link cannot be read: it was cut short, or made by another version.");
     return;
   }
+  whole = null;
   form.write(wanted.settings);
   if (!(await run(store.begin(wanted.settings)))) return;
   for (const { at, ...change } of wanted.edits) {
@@ -194,7 +211,7 @@ store.watch(() => {
   byId("beam-section").hidden = !there;
   beam.draw(store);
   result.draw(store);
-  drawGlance(store);
+  drawGlance(store, whole);
   drawBranches(store);
   byId("undo").disabled = !store.past.length || running !== null;
   byId("redo").disabled = !store.future.length || running !== null;
@@ -203,6 +220,7 @@ store.watch(() => {
 
 function travel(step) {
   if (running) return;
+  whole = null;
   step();
   if (store.settings) form.write(store.settings);
   if (store.branch) window.history.replaceState(null, "", `#${toFragment(store)}`);
@@ -229,7 +247,12 @@ byId("open-history").addEventListener("click", () =>
     window.location.hash = link;
   }),
 );
-for (const view of ["texts", "growth"]) byId(`view-${view}`).addEventListener("click", () => showView(view));
+for (const view of ["texts", "growth"]) {
+  byId(`view-${view}`).addEventListener("click", () => {
+    showView(view);
+    completeTexts();
+  });
+}
 showView(lastView());
 byId("open-help").addEventListener("click", () => byId("help").showModal());
 window.addEventListener("hashchange", () => replay(window.location.hash));

@@ -22,6 +22,17 @@ export function purposeOf(model) {
   return task === "paraphrase" ? "Says a sentence in other words" : "Writes a sentence anew";
 }
 
+/** In two sentences what somebody who sees the page for the first time can do with it. */
+export function invitation(model) {
+  const { source_language: source, target_language: target } = model;
+  const translates = source && target && source !== target;
+  const back = translates ? `in ${names.of(target)}` : "in other words";
+  return `${prompt(model)}. It comes back ${back}, several ways at once, and you see how each of them came about.`;
+}
+
+/** What to type. */
+export const prompt = ({ source_language: source }) => `Type a sentence${source ? ` in ${names.of(source)}` : ""}`;
+
 /** Sentences to try a model with. */
 export const samplesOf = (model) => SAMPLES[model.source_language] ?? SAMPLES.en;
 
@@ -30,6 +41,7 @@ export function misfit(model, text) {
   const { source_language: source } = model;
   const script = SCRIPTS[source];
   const letters = text.match(/\p{L}/gu) ?? [];
-  if (!script || !letters.length || letters.some((letter) => script.test(letter))) return null;
+  const read = letters.filter((letter) => script?.test(letter));
+  if (!script || 2 * read.length >= letters.length) return null;
   return `This model reads ${names.of(source)}; it has not learnt the script of this text.`;
 }

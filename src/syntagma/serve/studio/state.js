@@ -10,7 +10,8 @@
  *   finished: boolean, edited: boolean, rewarded: boolean, reason: string|null, infill_score: number, parts: Part[],
  *   was?: string, pins?: {label: number, words: string}[]}} BeamNode
  *   `was` and `pins`: what the user changed here, and what it was before.
- * @typedef {{depth: number, beam: BeamNode[], lost: BeamNode[], sent?: number[]}} Level
+ * @typedef {{depth: number, beam: BeamNode[], lost: BeamNode[], more_lost: number, sent?: number[]}} Level
+ *   `more_lost`: how many lost that are not listed.
  *   `sent`: at the first level after an edit, the branch's `sent`, in which parents count.
  * @typedef {{text: string, score: number, rank_score: number|null, note: string|null, tree: string|null, levels: string[], trace: object[]}} Output
  * @typedef {{words: string[], labels: string[]}} Wish
