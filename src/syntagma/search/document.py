@@ -16,7 +16,7 @@ from syntagma.levels import PART, TOP, MalformedInfill, Tokens, expand
 from syntagma.search.hypothesis import Hypothesis
 from syntagma.search.request import SearchRequest
 from syntagma.search.result import Output, TraceLevel, said_back
-from syntagma.text.language import NAMES, is_foreign_script
+from syntagma.text.prose import unreadable
 from syntagma.text.sentences import sentences
 from syntagma.tree import ROOT, Tree
 
@@ -87,16 +87,15 @@ def _cost(request: SearchRequest) -> float:
 
 
 def unread(text: str, language: str | None) -> list[Output]:
-    """The text said back, with a note, where it is in a script that a model for that language has not learnt.
+    """The text said back, with a note, where a model for sentences of that language cannot read it.
 
     >>> [output.note for output in unread("我没有读过这本书。", "en")]
     ['the model reads English, and this text is in another script']
     >>> unread("I have not read this book.", "en")
     []
     """
-    if language is None or not is_foreign_script(text, language):
-        return []
-    return [said_back(text.strip(), f"the model reads {NAMES[language]}, and this text is in another script")]
+    reason = unreadable(text, language)
+    return [said_back(text.strip(), reason)] if reason else []
 
 
 def segments(text: str) -> list[str]:
