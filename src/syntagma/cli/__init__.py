@@ -29,6 +29,7 @@ from syntagma.cli import (
     reproduce,
     serve,
     train,
+    translate,
     votes,
 )
 from syntagma.errors import SyntagmaError, explain
@@ -51,6 +52,7 @@ for family in (
     train,
     distill,
     generate,
+    translate,
     evaluate,
     reproduce,
     convert,

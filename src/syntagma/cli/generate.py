@@ -42,16 +42,11 @@ def register(app: typer.Typer) -> None:
     kind = settings_command(_SETTINGS, "--search")
     app.command("generate", cls=kind)(generate)
     app.command("paraphrase", cls=kind)(_with_model(_PARAPHRASE, "paraphrase-en"))
-    app.command("translate", cls=kind)(_with_model(_TRANSLATE, "translate-de-en"))
 
 
 _PARAPHRASE = """Say English texts in other words: `generate` with the bundled paraphrase model.
 
 Example: syntagma paraphrase --nbest 5 --trace "It seems like he has made a mistake."
-"""
-_TRANSLATE = """Translate German texts into English: `generate` with the bundled translation model.
-
-Example: syntagma translate "Er scheint einen Fehler gemacht zu haben."
 """
 
 
