@@ -61,7 +61,13 @@ def run(*arguments: str, stdin: bytes = b"") -> str:
         (["--from", "zh", "Tom"], "translate-zh-en", ""),
         (["--from", "zh-TW", "--to", "EN", "Tom"], "translate-zh-en", ""),
         (["--from", "en", GERMAN], "translate-en-de", ""),
-        (["--model", "somewhere", CHINESE], "somewhere", ""),
+        (["--model", "translate-de-en", GERMAN], "translate-de-en", ""),
+        (["--model", "translate-de-en", "--from", "de", ENGLISH], "translate-de-en", ""),
+        (
+            ["--model", "translate-de-en", ENGLISH],
+            "translate-de-en",
+            "looks like English, but the model translate-de-en reads German; --from de says that it is right",
+        ),
     ],
 )
 def test_the_model_is_chosen(taken: list[dict[str, Any]], arguments: list[str], model: str, said: str) -> None:

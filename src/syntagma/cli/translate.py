@@ -66,10 +66,11 @@ def _command() -> Any:
 
     def command(source_language: str | None, target_language: str | None, model: str | None, **given: Any) -> None:
         wanted = [_code(source_language, "--from"), _code(target_language, "--to")]
+        sample = [] if wanted[0] else _sample(given["texts"], given["source"], given["jsonl"])
         if model is None:
-            model = _choose(*wanted, _sample(given["texts"], given["source"], given["jsonl"]) if not wanted[0] else [])
+            model = _choose(*wanted, sample)
         else:
-            _check(model, *wanted)
+            _check(model, *wanted, sample)
         generate(model=model, **given)
 
     command.__doc__ = _HELP
@@ -90,15 +91,14 @@ def _code(language: str | None, flag: str) -> str | None:
     return code
 
 
-def _check(model: str, source: str | None, target: str | None) -> None:
-    """Refuse languages that are not those of a model that is named."""
+def _check(model: str, source: str | None, target: str | None, sample: Sequence[str]) -> None:
+    """Refuse languages that are not those of a model that is named; warn of texts that look like another."""
     from syntagma.errors import ConfigError
     from syntagma.hub import find_folder
     from syntagma.network.purpose import Purpose
     from syntagma.settings import read_mapping
+    from syntagma.text.language import guess_language
 
-    if source is None and target is None:
-        return
     folder = find_folder(model, "model", "model")
     purpose = Purpose.of(read_mapping(folder / "config.json").get("about", {}), folder.resolve().name)
     asked = {"--from": (source, purpose.source_language), "--to": (target, purpose.target_language)}
@@ -106,6 +106,10 @@ def _check(model: str, source: str | None, target: str | None) -> None:
         if wanted and known and wanted != known:
             what = f"the model {model} translates {_direction(purpose)}, but {flag} is {wanted}"
             raise ConfigError(what, remedy="leave out --model, or the language")
+    guessed = guess_language(sample)
+    if guessed and purpose.source_language and guessed != purpose.source_language:
+        told = f"the text looks like {_name(guessed)}, but the model {model} reads {_name(purpose.source_language)}"
+        print(f"syntagma: {told}; --from {purpose.source_language} says that it is right", file=sys.stderr)
 
 
 def _choose(source: str | None, target: str | None, sample: Sequence[str]) -> str:
