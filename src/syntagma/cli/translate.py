@@ -65,12 +65,12 @@ def _command() -> Any:
         parameters.append(one)
 
     def command(source_language: str | None, target_language: str | None, model: str | None, **given: Any) -> None:
-        wanted = [_code(source_language, "--from"), _code(target_language, "--to")]
-        sample = [] if wanted[0] else _sample(given["texts"], given["source"], given["jsonl"])
+        origin, goal = _code(source_language, "--from"), _code(target_language, "--to")
+        sample = [] if origin else _sample(given["texts"], given["source"], given["jsonl"])
         if model is None:
-            model = _choose(*wanted, sample)
+            model = _choose(origin, goal, sample)
         else:
-            _check(model, *wanted, sample)
+            _check(model, origin, goal, sample)
         generate(model=model, **given)
 
     command.__doc__ = _HELP
