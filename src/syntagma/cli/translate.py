@@ -140,7 +140,7 @@ def _choose(source: str | None, target: str | None, sample: Sequence[str]) -> st
 def _missing(
     source: str | None, target: str | None, guessed: bool, models: Mapping[str, Purpose]
 ) -> tuple[str, None, str]:
-    """What to say where no bundled model translates in a direction: that, no place, and what makes one."""
+    """The error where no bundled model translates in a direction: the fact, no place, and the recipe for one."""
     asked = " ".join(f"{word} {_name(code)}" for word, code in (("from", source), ("to", target)) if code)
     known = ", ".join(f"{name} ({_direction(one)})" for name, one in models.items())
     if source and source == target:
@@ -192,7 +192,7 @@ def _sample(texts: Sequence[str] | None, source: str, jsonl: bool | None) -> lis
 
 
 def _peek() -> str:
-    """What standard input has to give at once, which stays there."""
+    """The text that standard input has ready; it stays there."""
     peek = getattr(getattr(sys.stdin, "buffer", None), "peek", None)
     head: bytes = peek(1) if peek else b""
     if head.startswith(b"\x1f\x8b"):
