@@ -6,6 +6,8 @@ import pytest
 
 from syntagma.errors import InputError
 from syntagma.parse.conllu import DependencyTree, read_sentences
+from syntagma.parse.dependencies import Style, to_tree
+from syntagma.tree import Tree
 
 
 def conllu(text: str) -> list[str]:
@@ -13,7 +15,7 @@ def conllu(text: str) -> list[str]:
     lines = []
     for line in text.strip("\n").splitlines():
         columns = line.split()
-        if line.startswith("#") or len(columns) < 5:
+        if line.startswith("#") or len(columns) < 5 or "\t" in line:
             lines.append(line.strip())
             continue
         number, form, upos, head, relation, *features = columns
@@ -110,6 +112,20 @@ def test_tags_can_stand_in_trees() -> None:
     assert sentence.tokens[0].tag == "$*LRB*"
 
 
+@pytest.mark.parametrize("space", [" ", "\u3000", "\u00a0", "\u2009"])
+def test_odd_tags_and_spaces_make_trees_that_can_be_read(space: str) -> None:
+    rows = [["1", f"10{space}000", "NUM", f"C{space}D", "2"], ["2", "(", "", "", "0"], ["3", "b", "_", "$(", "2"]]
+    lines = [
+        "\t".join([number, form, "_", upos, xpos, "", head, "", "_", "_"]) for number, form, upos, xpos, head in rows
+    ]
+    (sentence,) = read_sentences(lines)
+    assert isinstance(sentence, DependencyTree)
+    for style in Style:
+        tree = to_tree(sentence, style)
+        assert tree.words() == sentence.words() == ("10", "000", "(", "b")
+        assert Tree.read(str(tree)) == tree
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -128,6 +144,7 @@ def test_tags_can_stand_in_trees() -> None:
             "1 a X 0 root\n1-2 ab _ _ _\n2 b X 1 dep",
             r"line 2: the multi-word token '1-2' does not stand before its words",
         ),
+        ("1-2\t" + "\t_" * 8 + "\n1 a X 0 root\n2 b X 1 dep", r"line 1: the word 1-2 is empty"),
         ("1-3 ab _ _ _\n1 a X 0 root\n2 b X 1 dep", r"line 3: the multi-word token 'ab' lacks words"),
         ("1-2 ab _ _ _\n1 a X 0 root\n2-3 b _ _ _\n2 b X 1 dep\n3 c X 1 dep", r"line 3: .* overlaps the one before"),
     ],

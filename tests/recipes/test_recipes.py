@@ -258,6 +258,7 @@ def test_pairs_may_be_selected_turned_and_grouped(tmp_path: Path) -> None:
     both = ["a.tsv", "b.tsv"]
     assert read(pairs=both, where="2=test", group=True) == (["s1", "s4"], [("t1", "t3"), ("t4",)])
     assert read(pairs="a.tsv", swapped=True, where="2=valid,tune") == (["t2"], [("s2",)])
+    assert read(pairs="b.tsv", columns=[2, 0]) == (["test"], [("s4",)])
     assert read(pairs="b.tsv", both_ways=True) == (["s4", "t4"], [("t4",), ("s4",)])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import sys
 from collections import Counter, deque
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
 
 _SEARCH_OPTIONS = "syntagma.search.options:SearchOptions"
 _STEERED = "syntagma.search.steered:SteeredText"
-_SETTINGS = (_SEARCH_OPTIONS, "syntagma.cli.generate:GenerateSettings")
-_TEXTS, _SEARCH, _STEERING, _OUTPUT, _MACHINE = _PANELS = "Texts", "Search", "Steering", "Output", "Machine"
+SETTINGS = (_SEARCH_OPTIONS, "syntagma.cli.generate:GenerateSettings")
+_TEXTS, _SEARCH, _STEERING, _OUTPUT, _MACHINE = PANELS = "Texts", "Search", "Steering", "Output", "Machine"
 _NOTES_SHOWN = 3
 """Lines for which a note is shown; of the others that have it their number is."""
 
@@ -68,28 +69,25 @@ class GenerateSettings(Settings):
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this file to `app`."""
-    kind = settings_command(*_SETTINGS, former="--search", flags=[_STEERED])
+    kind, flags = command_parts()
+    for name, help in (("generate", generate.__doc__ or ""), ("paraphrase", _PARAPHRASE)):
+        app.command(name, cls=kind)(with_flags(generate, flags, PANELS, "paraphrase-en", help))
+
+
+def command_parts() -> tuple[Any, list[inspect.Parameter]]:
+    """The class of a command that generates, and the flags that it has beside its own parameters."""
     flags = [
         *derived_flags(_SEARCH_OPTIONS, _SEARCH, {"beam": "the model's, 5"}),
         *derived_flags(
             _STEERED, _STEERING, dict.fromkeys(("template", "exemplar", "control", "start", "must", "must_not"), False)
         ),
     ]
-    for name, model, help in (
-        ("generate", "paraphrase-en", generate.__doc__ or ""),
-        ("paraphrase", "paraphrase-en", _PARAPHRASE),
-        ("translate", "translate-de-en", _TRANSLATE),
-    ):
-        app.command(name, cls=kind)(with_flags(generate, flags, _PANELS, model, help))
+    return settings_command(*SETTINGS, former="--search", flags=[_STEERED]), flags
 
 
 _PARAPHRASE = """Say English texts in other words: `generate` with the bundled paraphrase model.
 
 Example: syntagma paraphrase --nbest 5 --trace "It seems like he has made a mistake."
-"""
-_TRANSLATE = """Translate German texts into English: `generate` with the bundled translation model.
-
-Example: syntagma translate "Er scheint einen Fehler gemacht zu haben."
 """
 
 
@@ -109,7 +107,7 @@ def generate(
     search: Annotated[
         str | None, option(_SEARCH, "A named setting of the search: paper.", show_default="the model's")
     ] = None,
-    settings: Annotated[bool, settings_option(_SEARCH, *_SETTINGS)] = False,
+    settings: Annotated[bool, settings_option(_SEARCH, *SETTINGS)] = False,
     trace: Annotated[bool, option(_OUTPUT, "Show every level with its scores.", "--trace")] = False,
     as_json: Annotated[bool, option(_OUTPUT, "One JSON object a text.", "--json")] = False,
     out: Annotated[Path | None, option(_OUTPUT, "Write here instead of standard output.")] = None,
@@ -132,8 +130,8 @@ def generate(
     from syntagma.search.options import named
 
     finished = check_target(out, resume, overwrite)
-    texts, arguments = split_settings(texts or [], *_SETTINGS)
-    options, values = read_settings(arguments, *_SETTINGS)
+    texts, arguments = split_settings(texts or [], *SETTINGS)
+    options, values = read_settings(arguments, *SETTINGS)
     chosen = GenerateSettings.from_dict(values)
     base = None if search is None else named(search)
     asked = {name: value for name, value in given.items() if value is not None}

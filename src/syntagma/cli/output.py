@@ -244,7 +244,7 @@ def _check_same(path: Path, which: str, begun: Mapping[str, Any], run: Mapping[s
 
 
 def _flat(run: Mapping[str, Any]) -> dict[str, Any]:
-    """What describes a run, each setting under its own name."""
+    """The description of a run, each setting under its own name."""
     flat: dict[str, Any] = {}
     for name, value in run.items():
         flat |= value if isinstance(value, dict) else {name: value}

@@ -138,7 +138,11 @@ def _flag_type(hint: Any) -> Any:
 
 
 def with_flags(
-    command: Callable[..., None], flags: Sequence[inspect.Parameter], panels: Sequence[str], model: str, help: str
+    command: Callable[..., None],
+    flags: Sequence[inspect.Parameter],
+    panels: Sequence[str],
+    model: str | None,
+    help: str,
 ) -> Callable[..., None]:
     """A command with flags in the place of its `**given`, in the order of their panels, for another model."""
     signature = inspect.signature(command, eval_str=True)

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from syntagma.errors import ConfigError
+from syntagma.hub import bundled, find_folder
+from syntagma.settings import read_mapping
 from syntagma.text.language import guess_language
 
 TASKS = ("paraphrase", "translate")
@@ -65,3 +67,16 @@ class Purpose:
         """The fields that are known, for config.json."""
         values = {"task": self.task, "source_language": self.source_language, "target_language": self.target_language}
         return {name: value for name, value in values.items() if value is not None}
+
+
+def bundled_purposes(task: str) -> dict[str, Purpose]:
+    """The bundled models for a task, by their names.
+
+    >>> bundled_purposes("paraphrase")["paraphrase-en"].source_language
+    'en'
+    """
+    found = {}
+    for name in bundled("model"):
+        values = read_mapping(find_folder(name, "model", "model") / "config.json")
+        found[name] = Purpose.of(values.get("about", {}), name)
+    return {name: purpose for name, purpose in found.items() if purpose.task == task}

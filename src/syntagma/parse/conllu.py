@@ -30,7 +30,7 @@ class Token:
     @property
     def tag(self) -> str:
         """The part of speech of the language, or else the universal one, as a label of a tree."""
-        tag = self.upos if self.xpos == "_" else self.xpos
+        tag = "".join((self.upos if self.xpos == "_" else self.xpos).split()) or "X"
         for sign, name in (("(", "*LRB*"), (")", "*RRB*"), ("<", "*LT*"), (">", "*GT*")):
             tag = tag.replace(sign, name)
         return tag
@@ -102,6 +102,8 @@ def _read_rows(rows: list[_Row]) -> tuple[list[Token], list[tuple[int, int, str]
         if len(columns) != _COLUMNS:
             raise _error(f"a word has {len(columns)} columns, not {_COLUMNS} between tabs", row.line)
         name = columns[0]
+        if not columns[1].strip():
+            raise _error(f"the word {name} is empty", row.line)
         if "." in name and all(part.isdecimal() for part in name.split(".", 1)):
             continue
         if "-" in name:
@@ -116,8 +118,6 @@ def _read_rows(rows: list[_Row]) -> tuple[list[Token], list[tuple[int, int, str]
             raise _error(f"the id {name!r} stands where {len(tokens) + 1} should", row.line)
         if not columns[6].isdecimal():
             raise _error(f"the head of {columns[1]!r} is {columns[6]!r}, which is no number", row.line)
-        if not columns[1].strip():
-            raise _error(f"the word {name} is empty", row.line)
         tokens.append(Token(columns[1], columns[3], columns[4], columns[5], int(columns[6]), columns[7]))
     if spans and spans[-1][1] > len(tokens):
         raise _error(f"the multi-word token {spans[-1][2]!r} lacks words", rows[-1].line)
@@ -168,7 +168,7 @@ def _join_spans(tokens: list[Token], spans: list[tuple[int, int, str]]) -> list[
 
 
 def _split_spaces(tokens: list[Token]) -> list[Token]:
-    if not any(" " in token.form or "\u00a0" in token.form for token in tokens):
+    if not any(sign.isspace() for token in tokens for sign in token.form):
         return tokens
     new_numbers, kept = [0], list[Token]()
     for token in tokens:

@@ -9,11 +9,10 @@ from pathlib import Path
 from syntagma.hub import NotFound, find_folder
 from syntagma.parse.base import DEFAULT
 from syntagma.settings import read_mapping
-from syntagma.text.language import guess_language
+from syntagma.text.language import NAMES, guess_language
 
 SAMPLE = 200
 """Texts that are looked at, at most."""
-NAMES = {"de": "German", "en": "English", "fr": "French", "ro": "Romanian", "zh": "Chinese", "ja": "Japanese"}
 
 
 def language_of(name: str) -> str:

@@ -79,7 +79,7 @@ def _pairs(texts: Texts, data: Path) -> Iterator[tuple[str, str]]:
         for line in read_lines(data / name):
             row = line.split("\t")
             if not texts.where or row[int(column)] in values.split(","):
-                source, target = row[0].strip(), row[1].strip()
+                source, target = (row[number].strip() for number in texts.columns)
                 yield (target, source) if texts.swapped else (source, target)
 
 
@@ -150,7 +150,7 @@ def _missing_models(recipe: Recipe, data: Path) -> Iterator[str]:
 
 def _uneven(texts: Texts, data: Path) -> Iterator[str]:
     try:
-        columns = 1 + max(1, int((texts.where or "1").partition("=")[0]))
+        columns = 1 + max(1, int((texts.where or "1").partition("=")[0]), *texts.columns)
         for name in texts.pair_files:
             for number, line in enumerate(read_lines(data / name), 1):
                 if line.count("\t") < columns - 1:

@@ -174,13 +174,15 @@ class _Reader:
                 self.problems.append(f"{where}: exemplars and templates are for pairs that are taken as they stand")
             if texts.where is not None and not re.fullmatch(r"\d+=.+", texts.where):
                 self.problems.append(f"{where}: {texts.where!r} is no COLUMN=VALUE, such as 2=test")
+            if len(texts.columns) != 2 or min(texts.columns) < 0:
+                self.problems.append(f"{where}: columns are two numbers from 0, of the source and the target")
             if texts.tokenize not in TOKENISERS:
                 self.problems.append(f"{where}: there is no tokenisation {texts.tokenize!r}")
             for row, figures in texts.printed.items():
                 if unknown := sorted(figures.keys() - {*known_names(), *FACTS}):
                     self.problems.append(f"{where}, printed, {row}: there is no metric {unknown[0]!r}")
         for where, texts in recipe.splits.items():
-            if texts.where or texts.group or texts.both_ways or texts.swapped:
+            if texts.where or texts.group or texts.both_ways or texts.swapped or texts.columns != (0, 1):
                 self.problems.append(f"{where}: select and turn training pairs with options of 'prepare'")
         for metric in recipe.metrics:
             if metric not in known_names():

@@ -35,6 +35,8 @@ class Texts(Settings):
     """One file of them, or several."""
     swapped: bool = False
     """Whether the target stands before the source in a test set's pairs."""
+    columns: tuple[int, ...] = (0, 1)
+    """Where source and target stand in a test set's pairs, from 0."""
     where: str | None = None
     """COLUMN=VALUE[,VALUE], columns from 0: of a test set's pairs only these."""
     group: bool = False

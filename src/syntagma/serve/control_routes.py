@@ -40,7 +40,7 @@ class JudgeRequest(Body):
 
 
 class StepAnswer(BaseModel):
-    """What an annotator does next: `edit` a context of a source, `judge` an edit, or nothing any more."""
+    """The next task of an annotator: `edit` a context of a source, `judge` an edit, or nothing any more."""
 
     task: Literal["edit", "judge"] | None
     done: int

@@ -1,4 +1,4 @@
-"""What experiments with people share: items by their ids, answers that are never lost, a person's own order.
+"""Common ground of experiments with people: items by their ids, answers that are never lost, a person's own order.
 
 Answers are rows that are only ever added to a SQLite file.  They are on disk before the person is told: WAL mode with
 full synchronisation.

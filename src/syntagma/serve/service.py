@@ -258,7 +258,7 @@ class Service:
         return await served.desk.do(explanation.to_html)
 
     def _unread(self, request: GrowRequest | ExplainRequest) -> list[Output]:
-        """What is answered without a search to a text in a script that the model has not learnt."""
+        """The answer, without a search, to a text that the model cannot read."""
         return unread(request.text, self.model(request.model).generator.language)
 
     def _enter(self, request: RequestOptions, texts: Sequence[str], described: bool = False) -> Ticket:

@@ -21,7 +21,7 @@ _SCRIPTS: Final = {"CJK": "zh", "HIRAGANA": "ja", "KATAKANA": "ja", "HANGUL": "k
 _STOP_WORDS: Final = {
     "de": "der die das und ist nicht ein eine ich du er sie es wir ihr zu den dem des mit auf für von im am sich auch "
     "hat habe war wie aber noch nur wenn kann mir mich dich dir was wird sind haben einen einem einer bei nach aus vom "
-    "zum zur über sein kein keine dass daß oder schon mehr als um an so",
+    "zum zur über sein kein keine dass daß oder schon mehr als um an so in will man seit",
     "en": "the of and to a in is you that it he was for on are with as i his they be at one have this from or had by "
     "not but what all were we when your can said there an she which do their if will how them then would no my has me "
     "him don't it's i'm her been who did get",
@@ -32,11 +32,14 @@ _STOP_WORDS: Final = {
     "tu noi voi prin după despre dar sau fi ca cum când acest această foarte mi-a s-a l-a într-o într-un asta ale al "
     "le te mă îmi m-am trebuie",
 }
-NAMES: Final = {"de": "German", "en": "English", "fr": "French", "ro": "Romanian"}
+LATIN: Final = tuple(_STOP_WORDS)
 """The languages in Latin script that are known here."""
+NAMES: Final = {"de": "German", "en": "English", "fr": "French", "ro": "Romanian", "zh": "Chinese", "ja": "Japanese"}
 _SIGNS: Final = {"de": "äöüß", "fr": "éèêàçùœîâôûë", "ro": "ăâîșțşţ", "en": ""}
 """Letters that a language uses and English does not; each counts a little."""
 _SIGN_WEIGHT: Final = 0.5
+_SIGNS_A_WORD: Final = 4
+"""A Chinese sign says as much as so many Latin letters, so that a few foreign names do not outweigh it."""
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 
 
@@ -64,8 +67,9 @@ def guess_language(texts: str | Iterable[str], among: Iterable[str] = ()) -> str
     scripts = Counter(script for script in map(script_of, text) if script)
     if not scripts:
         return None
+    scripts["CJK"] *= _SIGNS_A_WORD
     script, _ = scripts.most_common(1)[0]
-    if script == "CJK" and scripts["HIRAGANA"] + scripts["KATAKANA"] > scripts["CJK"] / 10:
+    if script == "CJK" and scripts["HIRAGANA"] + scripts["KATAKANA"] > scripts["CJK"] / (10 * _SIGNS_A_WORD):
         script = "HIRAGANA"
     language = _SCRIPTS.get(script) if script != "LATIN" else _guess_latin(text.lower(), allowed)
     return language if not allowed or language in allowed else None
@@ -94,10 +98,14 @@ def script_of(character: str) -> str:
 
 
 def is_foreign_script(text: str, language: str) -> bool:
-    """Whether most letters of a text are of a script that a language in Latin script does not use.
+    """Whether a text is in another script than its language: most letters, or for Chinese, which quotes names, all.
 
     >>> [is_foreign_script(text, "en") for text in ("我没有读过这本书。", "Beijing is 北京.", "42")]
     [True, False, False]
+    >>> [is_foreign_script(text, "zh") for text in ("I have not read it.", "他用 Microsoft PowerPoint。", "42")]
+    [True, False, False]
     """
     scripts = [script for script in map(script_of, text[:LETTERS]) if script]
-    return language in NAMES and 2 * sum(script != "LATIN" for script in scripts) > len(scripts)
+    if language == "zh":
+        return bool(scripts) and "CJK" not in scripts
+    return language in LATIN and 2 * sum(script != "LATIN" for script in scripts) > len(scripts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from syntagma.text.language import LETTERS, NAMES, is_foreign_script, script_of
+from syntagma.text.language import LATIN, LETTERS, NAMES, is_foreign_script, script_of
 
 _CODE = re.compile(
     r"[{};]\s*$|^\s*[{}]|\w\(\w*\)|[=!<>+-]=|=>|->|&&|\|\||</?\w+>|^\s*(?:def|class|import|return)\b|\$\("
@@ -27,10 +27,10 @@ def unreadable(text: str, language: str | None) -> str:
     >>> unreadable("I have not read this book (yet).", "en"), unreadable("我没有读过这本书。", "zh")
     ('', '')
     """
-    if language not in NAMES:
-        return ""
-    if is_foreign_script(text, language):
+    if language is not None and is_foreign_script(text, language):
         return f"the model reads {NAMES[language]}, and this text is in another script"
+    if language not in LATIN:
+        return ""
     if strange := dict.fromkeys(sign for sign in text[:LETTERS] if _is_strange(sign)):
         return f"the model has not learnt the signs {' '.join(strange)}"
     if _CODE.search(text):

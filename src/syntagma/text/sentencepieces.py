@@ -35,6 +35,11 @@ _UNIGRAM: Final = 1
 _NORMAL: Final = 1
 _UNKNOWN: Final = " unknown"
 _CHUNK = re.compile(r" ?\S+|\s")
+_SIGN = (
+    r"[\u2e80-\u2fff\u3001-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+    r"\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65]"  # full-width punctuation
+)
+_APART = re.compile(rf"(?:^|(?<={_SIGN}))\s+(?={_SIGN})|(?<={_SIGN})\s+$")
 
 
 class Piece(NamedTuple):
@@ -211,10 +216,19 @@ class Unigram:
 def _chunks(text: str) -> list[str]:
     """A source as its runs of signs between white space, each with the space before it.
 
-    >>> _chunks("I can't.")
-    [' I', " can't."]
+    >>> _chunks("I can't."), _chunks("我 没有 读过 这 本 书 。")
+    ([' I', " can't."], [' 我没有读过这本书。'])
     """
-    return _CHUNK.findall(f" {text}")
+    return _CHUNK.findall(f" {without_spaces(text)}")
+
+
+def without_spaces(text: str) -> str:
+    """A text without the white space about Chinese and Japanese signs, which some corpora have between words.
+
+    >>> without_spaces("　你 好 ， Tom 先生 ！")
+    '你好， Tom 先生！'
+    """
+    return _APART.sub("", text)
 
 
 def _units(words: Sequence[Word]) -> Iterator[str]:
