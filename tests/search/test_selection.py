@@ -45,12 +45,6 @@ def test_after_the_best_text_come_those_least_like_the_others() -> None:
     assert unlike_each_other([], {}, LABELS) == []
 
 
-def test_a_single_text_is_not_searched_for_among_structures() -> None:
-    options = SearchOptions(num_structures=3)
-    assert [options.for_texts(nbest, {}).num_structures for nbest in (1, 2)] == [0, 3]
-    assert options.for_texts(1, {"num_structures": 2}).num_structures == 2
-
-
 def test_a_search_for_structures_finds_more_of_them() -> None:
     def structures(seed: int, asked: int) -> int:
         outputs = random_generator(SUBWORDS, seed, beam=6, num_structures=asked)(TEXTS[0], nbest=6)

@@ -83,9 +83,9 @@ class SearchOptions(Settings):
     num_beam_groups: int = setting(0, ge=0)
     """Into how many groups the beam is split for that penalty; 0: every hypothesis is its own."""
     num_structures: int = setting(0, ge=0)
-    """How many different structures the beam keeps, each with an equal share of its places, where several texts are
-    wanted; after the best text those come first that are least like the others.  A structure is the labels of the
-    first contexts.  0: the scores alone decide."""
+    """How many different structures the beam keeps, each with an equal share of its places; of the texts, after the
+    best those come first that are least like the others.  A structure is the labels of the first contexts.  0: the
+    scores alone decide."""
     sample: bool = False
     """Draw infills instead of searching for the best: `beam` independent samples."""
     temperature: float = setting(1.0, gt=0)
@@ -109,9 +109,8 @@ class SearchOptions(Settings):
         """These settings, changed by a user, with a beam for so many texts.
 
         A beam that is asked for is as wide as the texts need at least; where none is, several texts have a few places
-        more than there are of them, because some hypotheses are dropped, up to `widest`.  For a single text one
-        structure is enough unless the user asks for more.  A user who forbids copies gets none, whatever the others are
-        like.
+        more than there are of them, because some hypotheses are dropped, up to `widest`.  A user who forbids copies
+        gets none, whatever the others are like.
 
         >>> plain = SearchOptions(beam=5)
         >>> [plain.for_texts(nbest, {}).beam for nbest in (1, 5)], plain.for_texts(5, {"beam": 2}).beam
@@ -122,8 +121,7 @@ class SearchOptions(Settings):
         wanted = nbest if nbest == 1 or "beam" in changes else nbest + _SPARE
         if widest is not None:
             wanted = max(nbest, min(wanted, widest))
-        structures = options.num_structures if nbest > 1 or "num_structures" in changes else 0
-        return options.changed({"beam": max(options.beam, wanted), "num_structures": structures})
+        return options.changed({"beam": max(options.beam, wanted)})
 
 
 NAMED: dict[str, Callable[[], SearchOptions]] = {"paper": SearchOptions.paper}
