@@ -46,7 +46,9 @@ def reproduce(
     ] = False,
     out: Annotated[
         Path | None,
-        typer.Option(help="The folder of the run; give it again to go on after a stop.", show_default="runs/NAME"),
+        typer.Option(
+            help="The folder of the run; give it again to go on after a stop.", show_default="runs/NAME[-trial]"
+        ),
     ] = None,
     until: Annotated[StepName, typer.Option(help="The last step to take.")] = StepName.table,
     stored: Annotated[
@@ -71,6 +73,12 @@ def reproduce(
         list[str] | None, typer.Option("--test", help="Of the recipe's test sets, only this one; repeat it.")
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Of each test set, only the first so many.")] = None,
+    train_limit: Annotated[
+        int | None, typer.Option(min=1, help="Of each file of training and dev pairs, only the first so many.")
+    ] = None,
+    trial: Annotated[
+        bool, typer.Option("--trial", help="Everything in miniature, in minutes: few pairs, tiny models, few sources.")
+    ] = False,
     minutes: Annotated[
         float | None, typer.Option(help="Plan the training of each system to end in so many minutes.")
     ] = None,
@@ -95,12 +103,16 @@ def reproduce(
         raise typer.BadParameter("give --data, the folder with the recipe's files, or --pairs or --sources")
     from syntagma.recipes.reading import read_recipe
     from syntagma.recipes.run import RecipeRun, Stopped
+    from syntagma.recipes.trial import SOURCES
+    from syntagma.recipes.trial import trial as small
 
-    recipe = read_recipe(name, _training_changes(minutes))
+    recipe = read_recipe(name)
+    smaller = (small(recipe) if trial else {}, _training_changes(minutes, train_limit))
     tested = _own_test(pairs, sources, references or [], exemplars)
     changes = _changes(recipe, model or [], search, only or [], tested)
-    recipe = read_recipe(name, _training_changes(minutes) | changes)
-    folder = out or RUNS / recipe.name
+    recipe = read_recipe(name, *smaller, changes)
+    folder = out or RUNS / (f"{recipe.name}-trial" if trial else recipe.name)
+    limit = SOURCES if trial and limit is None else limit
     run = RecipeRun(recipe, data or Path(), folder, devices, resamples, device, precision, _say, limit)
     try:
         tables = run.tables() if stored else run.run(until.value)
@@ -113,8 +125,9 @@ def reproduce(
             _say(signature)
 
 
-def _training_changes(minutes: float | None) -> dict[str, Any]:
-    return {} if minutes is None else {"training": {"minutes": minutes}}
+def _training_changes(minutes: float | None, train_limit: int | None) -> dict[str, Any]:
+    planned = {} if minutes is None else {"training": {"minutes": minutes}}
+    return planned | ({} if train_limit is None else {"prepare": {"max_rows": train_limit}})
 
 
 def _own_test(

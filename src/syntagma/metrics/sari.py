@@ -1,12 +1,13 @@
 """SARI (Xu et al. 2016): what a simplification keeps, deletes and adds, against several references and the source.
 
-For n-grams of one to four words: F1 of those added, of those kept and of those deleted; each the mean over n, the figure
-the mean of the three.  A gram that r of k references keep counts r/k.  Counts are summed over the corpus first, and what
-was never done scores 0: the convention of EASSE (Alva-Manchego et al. 2019), in which results on TurkCorpus and ASSET are
-published; there, copying every source scores 26.3 and 20.7.  The first program took the precision of deletions alone
-(`deletion="precision"`).
+For n-grams of one to four words: F1 of those added, of those kept and of those deleted; each the mean over n, the
+figure the mean of the three.  A gram that r of k references keep counts r/k.  Counts are summed over the corpus first,
+and what was never done scores 0: the convention of EASSE (Alva-Manchego et al. 2019), in which results on TurkCorpus
+and ASSET are published; there, copying every source scores 26.3 and 20.7.  The first program took the precision of
+deletions alone (`deletion="precision"`).
 
->>> segment = Segment("about 95 species are now known .", ("95 species are now known .",), "about 95 species are known .")
+>>> references = ("95 species are now known .",)
+>>> segment = Segment("about 95 species are now known .", references, "about 95 species are known .")
 >>> round(Sari().corpus([segment])[0].value, 2)
 72.5
 """

@@ -6,6 +6,7 @@ import difflib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -44,13 +45,14 @@ def bundled_recipes() -> dict[str, Path]:
     return {path.stem: path for path in sorted(FOLDER.glob("*.yaml"))}
 
 
-def read_recipe(name: str, changes: Mapping[str, Any] | None = None) -> Recipe:
+def read_recipe(name: str, *changes: Mapping[str, Any]) -> Recipe:
     """A recipe of the package, or one in a YAML file; all that is wrong with it is told at once.
 
-    `changes` are laid over what the file says, as a recipe's own keys are over those of the one that it extends.
+    `changes` are laid over what the file says one after another, as a recipe's own keys are over those of the one that
+    it extends.
     """
     path = _find(name)
-    reader = _Reader(merged(_values(path, ()), changes or {}))
+    reader = _Reader(reduce(merged, changes, _values(path, ())))
     recipe = reader.recipe(path.stem)
     if reader.problems or recipe is None:
         raise RecipeError(str(name), reader.problems)
