@@ -106,11 +106,11 @@ def reproduce(
     from syntagma.recipes.trial import SOURCES
     from syntagma.recipes.trial import trial as small
 
-    recipe = read_recipe(name)
+    recipe = read_recipe(name, data=data)
     smaller = (small(recipe) if trial else {}, _training_changes(minutes, train_limit))
     tested = _own_test(pairs, sources, references or [], exemplars)
     changes = _changes(recipe, model or [], search, only or [], tested)
-    recipe = read_recipe(name, *smaller, changes)
+    recipe = read_recipe(name, *smaller, changes, data=data)
     folder = out or RUNS / (f"{recipe.name}-trial" if trial else recipe.name)
     limit = SOURCES if trial and limit is None else limit
     run = RecipeRun(recipe, data or Path(), folder, devices, resamples, device, precision, _say, limit)
@@ -190,11 +190,19 @@ def _list(as_json: bool) -> None:
     for name in bundled_recipes():
         recipe = read_recipe(name)
         if as_json:
-            facts = {"title": recipe.title, "hours": recipe.hours, "files": recipe.files(), "note": recipe.note}
+            facts: dict[str, Any] = {
+                "title": recipe.title,
+                "hours": recipe.hours,
+                "files": recipe.files(),
+                "models": recipe.models(),
+            }
+            facts |= {"note": recipe.note}
             print(json.dumps({"recipe": name, **facts}, ensure_ascii=False))
             continue
         print(f"{name}\n  {recipe.title}\n  systems: {', '.join(recipe.systems)}\n  hours: {recipe.hours}")
         print(f"  files in --data: {', '.join(recipe.files())}")
+        if recipe.models():
+            print(f"  models in --data, as folders, or from the hub (owner/name): {', '.join(recipe.models())}")
         print(f"  {recipe.note}\n" if recipe.note else "")
 
 

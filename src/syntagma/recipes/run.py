@@ -19,11 +19,12 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from syntagma.corpus import Corpus, CorpusOptions, prepare
-from syntagma.errors import ConfigError, Place
+from syntagma.errors import ConfigError, MissingExtra, Place, SyntagmaError
 from syntagma.files import atomic_write, remove_parts
 from syntagma.hub import PRETRAINED_FILES, fetch, find_folder, hash_file
 from syntagma.network.folder import ModelFolder
@@ -93,20 +94,27 @@ class RecipeRun:
 
     def _claim(self, until: Step) -> None:
         """Check everything, and that no other recipe has begun here."""
-        check_device(self.device, self.precision)
         told = json.loads(json.dumps(asdict(self.recipe)))
         path = self.out / "recipe.json"
-        if path.exists():
-            begun = read_mapping(path)
-            if changed := sorted(name for name in told if told[name] != begun.get(name) and name not in _MAY_CHANGE):
-                what = f"another recipe was begun here (it differs in {', '.join(changed)})"
-                raise ConfigError(what, Place(str(self.out)), "give another --out")
         prepared = not self.recipe.trained() or (self.out / "corpus" / "corpus.json").is_file()
-        check_data(self.recipe, self.data, prepared=prepared, parsers=list(self._parsers(until, prepared)))
+        parsers = list(self._parsers(until, prepared))
+        check_data(self.recipe, self.data, prepared=prepared, parsers=parsers, others=list(self._conflicts(told, path)))
         remove_parts(self.out)
         with atomic_write(path) as stream:
             json.dump(told, stream, indent=2, ensure_ascii=False)
             stream.write("\n")
+
+    def _conflicts(self, told: dict[str, Any], path: Path) -> Iterator[str]:
+        """What this machine, or the folder, is against."""
+        try:
+            check_device(self.device, self.precision)
+        except SyntagmaError as error:
+            yield str(error)
+        if self.devices > 1 and self.recipe.trained() and find_spec("lightning_fabric") is None:
+            yield str(MissingExtra("lightning-fabric", "fabric", "training in several processes"))
+        begun = read_mapping(path) if path.exists() else told
+        if changed := sorted(name for name in told if told[name] != begun.get(name) and name not in _MAY_CHANGE):
+            yield f"{self.out}: another recipe was begun here (it differs in {', '.join(changed)}); give another --out"
 
     def _parsers(self, until: Step, prepared: bool) -> Iterator[str]:
         """The parsers that the steps to come need."""

@@ -3,7 +3,7 @@
 >>> from syntagma.recipes.reading import read_recipe
 >>> small = trial(read_recipe("wmt14-de-en"))
 >>> small["prepare"]["max_rows"], small["training"]["preset"], small["systems"]["teacher"]
-(300, 'tiny', {'preset': 'tiny'})
+(100, 'tiny', {'preset': 'tiny'})
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from syntagma.train.config import PRESET_TRAINING
 
 SOURCES = 4
 """Of each test set."""
-_PAIRS = 300
+_PAIRS = 100
 """Of each file of training and dev pairs."""
 _VOCABULARY = 1000
-_BATCH = 1000
-_STEPS = 8
+_BATCH = 500
+_STEPS = 4
 
 
 def trial(recipe: Recipe) -> dict[str, Any]:
