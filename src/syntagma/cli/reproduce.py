@@ -115,7 +115,7 @@ def reproduce(
     limit = SOURCES if trial and limit is None else limit
     run = RecipeRun(recipe, data or Path(), folder, devices, resamples, device, precision, _say, limit)
     try:
-        tables = run.tables() if stored else run.run(until.value)
+        tables = run.tables(stored=True) if stored else run.run(until.value)
     except Stopped as stopped:
         raise typer.Exit(128 + stopped.signal) from None
     for table in tables:

@@ -30,6 +30,7 @@ from syntagma.hub import PRETRAINED_FILES, fetch, find_folder, hash_file
 from syntagma.network.folder import ModelFolder
 from syntagma.recipes.data import check_data, corpus_parser, parses_outputs, read_test, rows_for
 from syntagma.recipes.edits import edit_outputs
+from syntagma.recipes.facts import Facts, parameters_of, speed_of, store_facts, stored_facts, tokens_of
 from syntagma.recipes.outputs import is_current, read_outputs, write_records
 from syntagma.recipes.recipe import OutputRow, Recipe, locate
 from syntagma.recipes.scoring import RowTexts, Scorer
@@ -268,9 +269,12 @@ class RecipeRun:
 
     # -- table
 
-    def tables(self) -> list[Table]:
-        """A table for each test set, and one of their averages where there are several; also written to files."""
-        tables = [self._table(test) for test in self.recipe.tests]
+    def tables(self, *, stored: bool = False) -> list[Table]:
+        """A table for each test set, and one of their averages where there are several; also written to files.
+
+        With `stored` nothing but outputs and what is kept beside them is read: no model is needed.
+        """
+        tables = [self._table(test, stored) for test in self.recipe.tests]
         if len(tables) > 1:
             tables.append(average(tables))
         with atomic_write(self.out / "tables.md") as stream:
@@ -279,7 +283,7 @@ class RecipeRun:
             stream.writelines(table.to_json() + "\n" for table in tables)
         return tables
 
-    def _table(self, test: str) -> Table:
+    def _table(self, test: str, stored: bool) -> Table:
         texts = read_test(self.recipe.tests[test], self.data, self.limit)
         rows = rows_for(self.recipe, self.recipe.tests[test])
         made = {
@@ -289,29 +293,31 @@ class RecipeRun:
         where = (self.device, self.precision)
         scorer = Scorer(self.recipe, test, texts, made, self._shapes, self.parser, *where)
         table = scorer.table(self.resamples, self.say)
-        table = table.with_figures(self.recipe.facts, {name: self._facts(test, name) for name in rows})
+        if self.recipe.facts:
+            table = table.with_figures(self.recipe.facts, {name: self._facts(test, name, stored) for name in rows})
         if self.recipe.figure is not None:
             from syntagma.recipes.figure import draw
 
             draw(self.recipe, test, table, self.out, self.say)
         return table
 
-    def _facts(self, test: str, name: str) -> dict[str, float]:
-        if not self.recipe.facts:
-            return {}
-        from syntagma.recipes.facts import parameters_of, speed_of, tokens_of
-
-        row = self.recipe.rows[name]
-        path = self.outputs(test, name)
-        found: dict[str, float] = {}
+    def _facts(self, test: str, name: str, stored: bool) -> Facts:
+        row, path = self.recipe.rows[name], self.outputs(test, name)
+        if stored:
+            return stored_facts(path) or {}
+        texts = self.texts(test, row)
+        mark = self.mark(row, texts)
+        found = stored_facts(path, mark) or {}
         for fact in self.recipe.facts:
+            if fact in found:
+                continue
             if fact == "params":
                 found[fact] = parameters_of(self.model(row.system))
             elif fact == "speed":
-                texts = self.texts(test, row)
-                found[fact] = speed_of(self.work(row), texts, path.with_suffix(".speed.json"), self.mark(row, texts))
+                found[fact] = speed_of(self.work(row), texts)
             else:
-                found[fact] = tokens_of(self.model(row.system), read_outputs(path, len(self.texts(test, row))))
+                found[fact] = tokens_of(self.model(row.system), read_outputs(path, len(texts)))
+        store_facts(path, mark, found)
         return found
 
 

@@ -26,11 +26,12 @@ def trial(recipe: Recipe) -> dict[str, Any]:
     """The changes that make a recipe small; a model that starts from a finished one keeps its size."""
     if not recipe.trained():
         return {}
-    prepare: dict[str, Any] = {"max_rows": _PAIRS}
+    prepare: dict[str, Any] = {"max_rows": _PAIRS, "max_words": 1000}  # a teacher that knows nothing does not end
     if not recipe.prepare.get("tokenizer") and not recipe.prepare.get("pieces"):
         prepare["vocab_size"] = min(_VOCABULARY, recipe.prepare.get("vocab_size", _VOCABULARY))
     training: dict[str, Any] = {
         "steps": _STEPS, "epochs": None, "minutes": None, "warmup": 2, "accumulate": 1, "patience": 0,
+        "skip_long": True,
         "validate_every": _STEPS // 2, "save_every": _STEPS // 4, "log_every": 1,
         "batch_tokens": min(_BATCH, recipe.training.get("batch_tokens", _BATCH)),
     }  # fmt: skip
