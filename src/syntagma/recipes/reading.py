@@ -60,7 +60,7 @@ def read_recipe(name: str, *changes: Mapping[str, Any], data: Path | None = None
 
 
 def missing_files(names: Iterable[str], data: Path) -> Iterator[str]:
-    """What to say of files that are not there."""
+    """A sentence for each file that is not there."""
     return (f"{data / name}: there is no such file" for name in names if not (data / name).is_file())
 
 

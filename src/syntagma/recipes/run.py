@@ -106,7 +106,7 @@ class RecipeRun:
             stream.write("\n")
 
     def _conflicts(self, told: dict[str, Any], path: Path) -> Iterator[str]:
-        """What this machine, or the folder, is against."""
+        """List what this machine, or the folder, is against."""
         try:
             check_device(self.device, self.precision)
         except SyntagmaError as error:
