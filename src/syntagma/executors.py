@@ -41,6 +41,11 @@ class Progress:
 Watch = Callable[[Progress], None]
 
 
+def usable_cores() -> int:
+    """The cores that this process may run on, which may be fewer than the machine has."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def run(executor: str, work: Callable[[Job], Result], jobs: Iterable[Job], workers: int) -> Iterator[Result]:
     """The results of the jobs."""
     if executor == "ray":

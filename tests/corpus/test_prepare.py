@@ -71,6 +71,16 @@ def test_both_ways_and_selection(made: Make) -> None:
     assert {pair.backwards for pair in corpus} == {True, False}
 
 
+def test_the_first_rows_of_each_input(made: Make, tmp_path: Path) -> None:
+    rows = "".join(f"I see {n}.\tI do see {n}.\t{'yes' if n % 2 else 'no'}\n" for n in range(40))
+    (tmp_path / "dev.tsv").write_text("".join(f"You see {n}.\tYou do see {n}.\tyes\n" for n in range(9)))
+    options = {"where": ("2=yes",), "max_rows": 7, "chunk_rows": 4}
+    corpus = made(rows, inputs=(Input(str(tmp_path / "dev.tsv"), split="dev"),), **options)
+    assert [pair.source for pair in corpus.split("train")] == [f"I see {n}." for n in range(1, 15, 2)]
+    assert len(corpus.split("dev")) == 7
+    assert corpus.facts["counts"]["rows"] == 21, "rows after the last that is taken are not counted"
+
+
 def test_chunks_do_not_change_what_is_kept(made: Make) -> None:
     rows = "".join(f"I see {n % 150}.\tI do see {n % 70}!\n" for n in range(300))
     settings = {"both_ways": True, "dev": 10, "test": 11, "label_noise": 0.3, "shard_pairs": 64}

@@ -20,6 +20,7 @@ from syntagma.recipes.data import check_data, read_test
 from syntagma.recipes.reading import RecipeError, bundled_recipes, read_recipe
 from syntagma.recipes.recipe import Texts
 from syntagma.recipes.run import RecipeRun
+from syntagma.recipes.trial import trial
 from syntagma.search import SteeredText
 from syntagma.tree import Tree
 
@@ -156,8 +157,10 @@ def test_everything_wrong_is_listed_at_once(syntagma: Run, data: Path, tmp_path:
             "e": {"system": "plain", "follow": "exemplars"},
         },
     )
+    (data / "train.tsv").unlink()
     said = syntagma("reproduce", wrong, "--data", "data", "--out", "run", check=1).stderr
     for part in (
+        "train.tsv: there is no such file",
         "'sistems' is no part of a recipe; did you mean 'systems'?",
         "there is no metric 'blue'",
         "prepare: 'label_noise' cannot be 2.0",
@@ -172,13 +175,28 @@ def test_everything_wrong_is_listed_at_once(syntagma: Run, data: Path, tmp_path:
         assert part in said
     assert not (tmp_path / "run").exists()
 
+
+def test_everything_wrong_with_data_and_machine_is_listed_at_once(data: Path, tmp_path: Path) -> None:
     (data / "train.tsv").unlink()
     (data / "test.exemplars").write_text("one line\n")
-    recipe = read_recipe(write(tmp_path, training=RECIPE["training"] | {"init": "no-such-folder"}))
+    (data / "dev.tgt").write_text("too few\n")
+    changes = {"training": RECIPE["training"] | {"init": "no-such-folder"}, "parser": "no-such-parser"}
+    recipe = read_recipe(write(tmp_path, **changes, metrics=["d_syn"]))
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "recipe.json").write_text("{}")
     with pytest.raises(RecipeError) as caught:
-        check_data(recipe, data)
-    for part in ("train.tsv: there is no such file", "no-such-folder: there is no such folder", "1 lines (test.exem"):
+        RecipeRun(recipe, data, tmp_path / "run", device="cuda:99").run()
+    for part in (
+        "train.tsv: there is no such file",
+        "no-such-folder: there is no such folder",
+        "1 lines (test.exem",
+        "dev: the files have 4 lines (dev.src), 1 lines (dev.tgt)",
+        "parser no-such-parser: ",
+        "the device 'cuda:99' is not here",
+        "another recipe was begun here (it differs in ",
+    ):
         assert part in str(caught.value)
+    assert [path.name for path in (tmp_path / "run").iterdir()] == ["recipe.json"]
 
 
 @pytest.mark.parametrize("name", bundled_recipes())
@@ -203,6 +221,8 @@ def test_the_list_says_what_each_recipe_needs(syntagma: Run) -> None:
     assert {one["recipe"] for one in listed} == set(bundled_recipes())
     by_name = {one["recipe"]: one for one in listed}
     assert by_name["paranmt-small"]["files"][:2] == ["train.src", "train.tgt"]
+    assert by_name["paranmt-bart"]["models"] == ["facebook/bart-base"]
+    assert by_name["paraphrase-small"]["models"] == ["Helsinki-NLP/opus-mt-fr-en"]
     assert "paranmt-small" in syntagma("reproduce", "--list").stdout
     assert (
         "did you mean 'paranmt-small'?"
@@ -272,3 +292,15 @@ def test_a_recipe_may_extend_another(tmp_path: Path) -> None:
     child.write_text("extends: child.yaml\n")
     with pytest.raises(ConfigError, match="the recipe extends itself"):
         read_recipe(str(child))
+
+
+@pytest.mark.parametrize("name", bundled_recipes())
+def test_a_trial_of_each_recipe_is_sound_and_small(name: str) -> None:
+    recipe = read_recipe(name)
+    small = read_recipe(name, trial(recipe))
+    assert (small.rows, small.tests, small.metrics) == (recipe.rows, recipe.tests, recipe.metrics)
+    for system in small.trained():
+        config = small.train_config(system, Path(), Path())
+        assert (config.steps, config.minutes, config.accumulate) == (4, None, 1)
+        assert config.preset == "tiny" or config.init or config.backbone
+        assert small.corpus_options(Path()).max_rows == 100

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from search_models import TEXTS, random_generator
+from syntagma.errors import ConfigError
 from syntagma.metrics.base import Segment
 from syntagma.metrics.edits import EditFollowed
 from syntagma.recipes import outputs
@@ -181,6 +182,10 @@ def test_partial_control_scores_the_sources_that_every_edit_suits(tmp_path: Path
     assert table.segments == 2, "the last has no subject to ask about"
     assert "edit_followed" not in table.rows[0].figures
     assert all("edit_followed" in row.figures for row in table.rows[1:4])
+    bad = json.dumps({"hypotheses": [best | {"levels": ["<T>"]}]}) + "\n"
+    run.outputs("three", "unedited").write_text(bad * 3)
+    with pytest.raises(ConfigError, match="three: none of 3 sources suits all the edits; take more of them"):
+        run.tables()
 
 
 def test_the_nearest_shape_of_a_pool_is_neither_the_reference_nor_the_source() -> None:

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from syntagma.metrics.base import Candidate, Segment
+from syntagma.metrics.registry import to_parse
 from syntagma.metrics.report import title
 from syntagma.recipes.reading import read_recipe
 from syntagma.recipes.run import RecipeRun
-from syntagma.recipes.table import PAPER, Scoring, Table, TableRow, average, compare_systems
+from syntagma.recipes.table import FIELDS, PAPER, Scoring, Table, TableRow, average, compare_systems
 from syntagma.tree import Tree
 
 ROOT = Path(__file__).parents[2]
@@ -70,24 +71,45 @@ def test_the_average_has_the_rows_that_all_tables_have() -> None:
     assert made.segments == 6
 
 
-@pytest.mark.parametrize("name", ["paraphrase", "translate"])
-def test_the_results_page_shows_what_the_stored_outputs_give(name: str, shared: Path, tmp_path: Path) -> None:
-    quick = ["bleu", "self_bleu", "ibleu", "chrf", "rouge1", "rougeL", "length_ratio", "copy_rate"]
+def stored_results() -> list[tuple[str, str, int | None]]:
+    """The recipes, test sets and limits of which outputs are kept in `results/`."""
+    folders = sorted(path for path in (ROOT / "results").glob("*/outputs/*") if path.is_dir())
+    parted = [(path.parents[1].name, *path.name.partition(".first")) for path in folders]
+    return [(name, test, int(limit) if limit else None) for name, test, _, limit in parted]
+
+
+@pytest.mark.parametrize(("name", "test", "limit"), stored_results())
+def test_the_results_page_shows_what_the_stored_outputs_give(
+    name: str, test: str, limit: int | None, shared: Path, tmp_path: Path
+) -> None:
+    """All figures of a study; of many sentences those that need neither a parser nor an encoder."""
     known = read_recipe(name)
-    recipe = read_recipe(name, {"metrics": [metric for metric in quick if metric in known.metrics]})
+    slow = {"meteor", "similarity", "similarity_src"}
+    if limit is None:
+        slow |= {metric for metric in known.metrics if to_parse([metric], set(FIELDS))}
+    kept = {"metrics": [metric for metric in known.metrics if metric not in slow], "figure": None}
+    recipe = read_recipe(name, kept, {"tests": {other: None for other in known.tests if other != test}})
     (tmp_path / "outputs").symlink_to(ROOT / "results" / name / "outputs")
     shown = _tables((ROOT / "docs" / "results.md").read_text(encoding="utf-8"))
-    for table in RecipeRun(recipe, shared, tmp_path, resamples=0).tables()[:-1]:
-        own = [row for row in table.rows if not row.system.startswith(PAPER)]
-        figures = {(row.system, title(figure)): f"{row.figures[figure]:.1f}" for row in own for figure in table.names}
-        assert any(figures.items() <= one.items() for one in shown[table.title])
+    (table,) = RecipeRun(recipe, shared, tmp_path, resamples=0, limit=limit).tables(stored=True)
+    own = [row for row in table.rows if not row.system.startswith(PAPER)]
+    figures = {
+        (row.system, title(figure)): f"{row.figures[figure]:.1f}"
+        for row in own
+        for figure in table.names
+        if figure in row.figures
+    }
+    assert figures
+    assert any(figures.items() <= one.items() for one in shown[f"{table.title}, {table.segments} sentences"])
 
 
 def _tables(text: str) -> dict[str, list[dict[tuple[str, str], str]]]:
     """The result tables of a Markdown text by title: figures by row and column, without intervals and stars."""
     found: dict[str, list[dict[tuple[str, str], str]]] = {}
-    for heading, table in re.findall(r"^\*\*(.+)\*\*, \d+ sentences\n\n((?:\|.*\n)+)", text, re.MULTILINE):
+    for name, count, table in re.findall(r"^\*\*(.+)\*\*, (\d+) sentences\n\n((?:\|.*\n)+)", text, re.MULTILINE):
         columns, _, *rows = [line.strip("| ").split(" | ") for line in table.splitlines()]
         cells = {(row[0], column): cell for row in rows for column, cell in zip(columns, row, strict=False)}
-        found.setdefault(heading, []).append({at: cell.split(" ")[0] for at, cell in cells.items()})
+        found.setdefault(f"{name}, {count} sentences", []).append(
+            {at: cell.split(" ")[0] for at, cell in cells.items()}
+        )
     return found

@@ -31,3 +31,20 @@ def test_ids_in_mapped_files_are_the_corpus_s_own(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(tokenised, "write_ids", None)
     again = Tokenised.of(split, corpus.subwords, tmp_path / "ids")
     assert again[3].target_ids.tolist() == made[3].target_ids.tolist()
+
+
+def test_ids_beyond_what_32_bits_count_are_found(tmp_path: Path) -> None:
+    """The last pair's ids stand behind a hole of more than 2**31 others, which takes no room on the disk."""
+    far = 2**31 + 5
+    for name in ("source", "target", "linear", "levels"):
+        with open(tmp_path / f"{name}.ids", "wb") as stream:
+            stream.seek(4 * far)
+            stream.write(np.array([7, 8, 9], np.int32).tobytes())
+        (tmp_path / f"{name}.ends").write_bytes(np.array([far, far + 3], np.int64).tobytes())
+    (tmp_path / "sizes.ids").write_bytes(np.array([1, 1, 2, 1], np.int32).tobytes())
+    (tmp_path / "sizes.ends").write_bytes(np.array([2, 4], np.int64).tobytes())
+    made = Tokenised(tmp_path)
+    assert made[1].source_ids.tolist() == made[1].linear_ids.tolist() == [7, 8, 9]
+    assert [(level.context.tolist(), level.infill.tolist()) for level in made[1].levels] == [([7, 8], [9])]
+    lengths = made._lengths(1, 2)
+    assert (lengths.source.tolist(), lengths.contexts.tolist(), lengths.longest_infill.tolist()) == ([3], [2], [1])

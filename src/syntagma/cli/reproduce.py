@@ -47,7 +47,9 @@ def reproduce(
     ] = False,
     out: Annotated[
         Path | None,
-        option("The run", "The folder of the run; give it again to go on after a stop.", show_default="runs/NAME"),
+        option(
+            "The run", "The folder of the run; give it again to go on after a stop.", show_default="runs/NAME[-trial]"
+        ),
     ] = None,
     until: Annotated[StepName, option("The run", "The last step to take.")] = StepName.table,
     stored: Annotated[
@@ -77,6 +79,13 @@ def reproduce(
         option("Test sets", "Of the recipe's test sets, only this one; repeat it.", "--test"),
     ] = None,
     limit: Annotated[int | None, option("Test sets", "Of each test set, only the first so many.", min=1)] = None,
+    train_limit: Annotated[
+        int | None, option("Systems", "Of each file of training and dev pairs, only the first so many.", min=1)
+    ] = None,
+    trial: Annotated[
+        bool,
+        option("The run", "Everything in miniature, in minutes: few pairs, tiny models, few sources.", "--trial"),
+    ] = False,
     minutes: Annotated[
         float | None,
         option("Systems", "Plan the training of each system to end in so many minutes."),
@@ -102,15 +111,19 @@ def reproduce(
         raise typer.BadParameter("give --data, the folder with the recipe's files, or --pairs or --sources")
     from syntagma.recipes.reading import read_recipe
     from syntagma.recipes.run import RecipeRun, Stopped
+    from syntagma.recipes.trial import SOURCES
+    from syntagma.recipes.trial import trial as small
 
-    recipe = read_recipe(name, _training_changes(minutes))
+    recipe = read_recipe(name, data=data)
+    smaller = (small(recipe) if trial else {}, _training_changes(minutes, train_limit))
     tested = _own_test(pairs, sources, references or [], exemplars)
     changes = _changes(recipe, model or [], search, only or [], tested)
-    recipe = read_recipe(name, _training_changes(minutes) | changes)
-    folder = out or RUNS / recipe.name
+    recipe = read_recipe(name, *smaller, changes, data=data)
+    folder = out or RUNS / (f"{recipe.name}-trial" if trial else recipe.name)
+    limit = SOURCES if trial and limit is None else limit
     run = RecipeRun(recipe, data or Path(), folder, devices, resamples, device, precision, _say, limit)
     try:
-        tables = run.tables() if stored else run.run(until.value)
+        tables = run.tables(stored=True) if stored else run.run(until.value)
     except Stopped as stopped:
         raise typer.Exit(128 + stopped.signal) from None
     for table in tables:
@@ -120,8 +133,9 @@ def reproduce(
             _say(signature)
 
 
-def _training_changes(minutes: float | None) -> dict[str, Any]:
-    return {} if minutes is None else {"training": {"minutes": minutes}}
+def _training_changes(minutes: float | None, train_limit: int | None) -> dict[str, Any]:
+    planned = {} if minutes is None else {"training": {"minutes": minutes}}
+    return planned | ({} if train_limit is None else {"prepare": {"max_rows": train_limit}})
 
 
 def _own_test(
@@ -184,11 +198,19 @@ def _list(as_json: bool) -> None:
     for name in bundled_recipes():
         recipe = read_recipe(name)
         if as_json:
-            facts = {"title": recipe.title, "hours": recipe.hours, "files": recipe.files(), "note": recipe.note}
+            facts: dict[str, Any] = {
+                "title": recipe.title,
+                "hours": recipe.hours,
+                "files": recipe.files(),
+                "models": recipe.models(),
+            }
+            facts |= {"note": recipe.note}
             print(json.dumps({"recipe": name, **facts}, ensure_ascii=False))
             continue
         print(f"{name}\n  {recipe.title}\n  systems: {', '.join(recipe.systems)}\n  hours: {recipe.hours}")
         print(f"  files in --data: {', '.join(recipe.files())}")
+        if recipe.models():
+            print(f"  models in --data, as folders, or from the hub (owner/name): {', '.join(recipe.models())}")
         print(f"  {recipe.note}\n" if recipe.note else "")
 
 

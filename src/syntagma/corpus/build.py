@@ -14,7 +14,6 @@ read the rows, to compare them and to know the pairs seen.  `corpus.json` comes 
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import sys
 from collections import Counter
@@ -36,7 +35,7 @@ from syntagma.corpus.shards import Drawn, Sharding, ShardJob, chunk_path, draw_s
 from syntagma.corpus.store import FORMAT, Corpus
 from syntagma.corpus.workdir import WORK, StaleWork, make_or_resume
 from syntagma.errors import ConfigError, InputError, Place
-from syntagma.executors import Progress, Watch, run, session
+from syntagma.executors import Progress, Watch, run, session, usable_cores
 from syntagma.files import atomic_write, locked
 from syntagma.hub import find_folder
 from syntagma.parse import load_parser
@@ -59,7 +58,7 @@ def prepare(
     folder = Path(out)
     if options.labels == ALL_LABELS:
         options = replace(options, labels=_all_labels(options.parser))
-    workers = workers or os.cpu_count() or 1
+    workers = workers or usable_cores()
     check_inputs(options)
     _check_tokenizer(options)
     with locked(folder), session(executor, workers):

@@ -135,6 +135,10 @@ class Selection:
         thin = (_read(item, "keep_fraction", _fraction) for item in options.keep_fraction)
         return Selection(where, tuple((column, value, share) for column, (value, share) in thin), options.seed)
 
+    def asks_for(self, row: InputRow) -> bool:
+        """Whether a row has the values that are asked for."""
+        return all((row.others or {}).get(column) in values for column, values in self.where)
+
     def refuse(self, row: InputRow, key: int) -> Reason | None:
         """Why a row is left out, or None; `key` is its pair's, whatever the direction."""
         others = row.others or {}

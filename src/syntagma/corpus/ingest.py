@@ -8,6 +8,7 @@ is stopped.  Memory: 8 bytes a pair for those seen (16 while the set grows), see
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
 from hashlib import blake2b
@@ -86,7 +87,7 @@ class Ingest:
             self._held_out.add(np.array(list(_excluded_keys(path)), np.uint64))
         waiting: list[InputRow] = []
         number = 0
-        for row in self.rows:
+        for row in self._limited():
             waiting.append(row)
             if len(waiting) == self.options.chunk_rows:
                 yield self._chunk(number, waiting)
@@ -96,6 +97,16 @@ class Ingest:
         elif number == 0:
             names = ", ".join(one.path for one in self.options.inputs)
             raise InputError("there are no pairs", Place(names), "give a file with source<TAB>target lines")
+
+    def _limited(self) -> Iterator[InputRow]:
+        """The rows, of each input as many as are asked for."""
+        taken: Counter[tuple[str, str]] = Counter()
+        for row in self.rows:
+            at = (row.file, row.split)
+            if self.options.max_rows is not None and taken[at] >= self.options.max_rows:
+                continue
+            taken[at] += self._selection.asks_for(row)
+            yield row
 
     def _chunk(self, number: int, rows: list[InputRow]) -> Chunk:
         if number == 0 and all(row.reason == "missing-column" for row in rows):

@@ -51,6 +51,8 @@ class CorpusOptions(Settings):
     """COLUMN=VALUE[,VALUE]: rows with any of these values."""
     keep_fraction: tuple[str, ...] = ()
     """COLUMN=VALUE:SHARE: of rows with that value only this share."""
+    max_rows: int | None = setting(None, ge=1)
+    """The most rows of an input, from its beginning; those that `where` leaves out do not count."""
     both_ways: bool = False
     """Whether each pair serves both directions."""
     tokenized: bool = False

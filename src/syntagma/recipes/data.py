@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,11 +9,10 @@ from pathlib import Path
 from syntagma.corpus.options import BRACKETS
 from syntagma.errors import SyntagmaError
 from syntagma.files import read_lines
-from syntagma.hub import bundled
 from syntagma.metrics.registry import to_parse
 from syntagma.parse import load_parser
-from syntagma.recipes.reading import RecipeError
-from syntagma.recipes.recipe import OutputRow, Recipe, Texts, can_follow, locate
+from syntagma.recipes.reading import RecipeError, missing_files
+from syntagma.recipes.recipe import HUB_ID, OutputRow, Recipe, Texts, can_follow, locate
 from syntagma.recipes.shapes import ShapeReader
 from syntagma.search.steered import SteeredText, Text
 
@@ -87,12 +85,23 @@ def _lines(path: Path) -> list[str]:
     return [line.strip() for line in read_lines(path)]
 
 
-def check_data(recipe: Recipe, data: Path, *, prepared: bool = False, parsers: Sequence[str] | None = None) -> None:
+def check_data(
+    recipe: Recipe,
+    data: Path,
+    *,
+    prepared: bool = False,
+    parsers: Sequence[str] | None = None,
+    others: Sequence[str] = (),
+) -> None:
     """Raise with everything that the recipe needs and the data folder, or this installation, does not have.
 
-    What only `prepare` reads is not asked for where that is done; `parsers` are those that are still needed.
+    What only `prepare` reads is not asked for where that is done; `parsers` are those that are still needed, `others`
+    the problems that are known already.
     """
-    problems = [*_missing_files(recipe, data, prepared), *_missing_models(recipe, data)]
+    problems = [*others, *_missing_files(recipe, data, prepared), *_missing_models(recipe, data)]
+    for name, texts in recipe.splits.items() if not prepared else ():
+        if not texts.pairs and all((data / file).is_file() for file in texts.files()):
+            problems += [f"{name}: {problem}" for problem in _uneven(texts, data)]
     for name, texts in recipe.tests.items():
         if all((data / file).is_file() for file in texts.files()):
             problems += [f"tests, {name}: {problem}" for problem in _uneven(texts, data)]
@@ -118,33 +127,18 @@ def parses_outputs(recipe: Recipe) -> bool:
 
 
 def _missing_files(recipe: Recipe, data: Path, prepared: bool) -> Iterator[str]:
-    names = [name for texts in recipe.tests.values() for name in texts.files()]
-    if not prepared:
-        parser = corpus_parser(recipe, data)
-        trees = [parser.removeprefix(BRACKETS)] if parser.startswith(BRACKETS) else []
-        named = recipe.prepare.get("tokenizer")
-        tokenizer = [named] if named and named not in bundled("model") else []
-        names = [*recipe.files(), *recipe.prepare.get("exclude", ()), *tokenizer, *trees]
-    for name in dict.fromkeys(names):
-        if not (data / name).is_file():
-            yield f"{data / name}: there is no such file"
+    names = recipe.files() if not prepared else [name for texts in recipe.tests.values() for name in texts.files()]
+    return missing_files(names, data)
 
 
 def _missing_models(recipe: Recipe, data: Path) -> Iterator[str]:
-    """Pretrained models that are neither bundled nor a folder of the data nor look like a hub id."""
-    named: dict[str | None, str] = {recipe.prepare.get("pieces"): ""}
-    for name, system in recipe.systems.items():
-        settings = recipe.training | system
-        given = recipe.given_model(name)
-        if given:
-            named[given] = f"; give --model {name}=FOLDER, or --model {name}= to leave that system out"
-        else:
-            named |= {settings.get("init"): "", settings.get("backbone"): ""}
-    for model, remedy in named.items():
-        if not model or model in bundled("model") or re.fullmatch(r"[\w-][\w.-]*/[\w.-]+", model):
-            continue
+    """Models that are neither bundled nor a folder of the data nor look like a hub id."""
+    given = {recipe.given_model(system): system for system in recipe.systems}
+    for model in recipe.models():
         folder = Path(locate(model, data))
-        if not folder.is_dir():
+        if not folder.is_dir() and not HUB_ID.fullmatch(model):
+            name = given.get(model)
+            remedy = f"; give --model {name}=FOLDER, or --model {name}= to leave that system out" if name else ""
             yield f"{folder if folder.is_absolute() else data / model}: there is no such folder{remedy}"
 
 

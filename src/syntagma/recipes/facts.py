@@ -18,6 +18,7 @@ from syntagma.search.parallel import SearchWork
 from syntagma.search.steered import Text
 from syntagma.tree import Tree
 
+Facts = dict[str, float]
 FACTS = ("params", "speed", "output_tokens")
 """Millions of parameters; sentences a second of one process with one thread; tokens that are written for an output,
 brackets, labels and separators among them."""
@@ -35,12 +36,8 @@ def parameters_of(model: Path) -> float:
     return sum(math.prod(entry.shape) for name, entry in entries.items() if not name.endswith("scale")) / 1e6
 
 
-def speed_of(work: SearchWork, texts: Sequence[Text], stored: Path, mark: str) -> float:
-    """Sentences a second of one process with one thread, start-up aside; what was measured before is kept."""
-    if stored.exists():
-        known = json.loads(stored.read_text(encoding="utf-8"))
-        if known["mark"] == mark:
-            return float(known["speed"])
+def speed_of(work: SearchWork, texts: Sequence[Text]) -> float:
+    """Sentences a second of one process with one thread, start-up aside."""
     generator = Generator.from_pretrained(work.model, threads=1)
     options = generator.defaults.changed(work.options)
     measured = texts[:_MEASURED]
@@ -50,10 +47,7 @@ def speed_of(work: SearchWork, texts: Sequence[Text], stored: Path, mark: str) -
         start = time.perf_counter()
         list(generator.stream(measured, options=options, nbest=work.nbest))
         seconds.append(time.perf_counter() - start)
-    speed = len(measured) / min(seconds)
-    with atomic_write(stored) as stream:
-        json.dump({"speed": speed, "sentences": len(measured), "seconds": seconds, "mark": mark}, stream)
-    return speed
+    return len(measured) / min(seconds)
 
 
 def tokens_of(model: Path, records: Sequence[Mapping[str, Any]]) -> float:
@@ -68,3 +62,22 @@ def tokens_of(model: Path, records: Sequence[Mapping[str, Any]]) -> float:
             levels = max(0, len(output.get("levels", ())) - 1)
             counts.append(len(vocabulary.encode(output["text"])) + 2 * constituents + levels)
     return sum(counts) / max(len(counts), 1)
+
+
+def stored_facts(outputs: Path, mark: str | None = None) -> Facts | None:
+    """The facts that are kept beside a row's outputs, whatever they were made from, or None where `mark` is another."""
+    path = _path(outputs)
+    if not path.exists():
+        return None
+    kept = json.loads(path.read_text(encoding="utf-8"))
+    return kept["facts"] if mark is None or kept["mark"] == mark else None
+
+
+def store_facts(outputs: Path, mark: str, facts: Facts) -> None:
+    """Keep the facts of a row, with what they were made from, so that a table can be made again without its models."""
+    with atomic_write(_path(outputs)) as stream:
+        json.dump({"facts": facts, "mark": mark}, stream)
+
+
+def _path(outputs: Path) -> Path:
+    return outputs.with_suffix(".facts.json")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -44,17 +45,23 @@ def bundled_recipes() -> dict[str, Path]:
     return {path.stem: path for path in sorted(FOLDER.glob("*.yaml"))}
 
 
-def read_recipe(name: str, changes: Mapping[str, Any] | None = None) -> Recipe:
+def read_recipe(name: str, *changes: Mapping[str, Any], data: Path | None = None) -> Recipe:
     """A recipe of the package, or one in a YAML file; all that is wrong with it is told at once.
 
-    `changes` are laid over what the file says, as a recipe's own keys are over those of the one that it extends.
+    `changes` are laid over what the file says one after another, as a recipe's own keys are over those of the one that
+    it extends.  With `data`, the files that are not there are told of a recipe that is wrong, too.
     """
     path = _find(name)
-    reader = _Reader(merged(_values(path, ()), changes or {}))
+    reader = _Reader(reduce(merged, changes, _values(path, ())))
     recipe = reader.recipe(path.stem)
-    if reader.problems or recipe is None:
-        raise RecipeError(str(name), reader.problems)
+    if reader.problems:
+        raise RecipeError(str(name), [*reader.problems, *(missing_files(recipe.files(), data) if data else ())])
     return recipe
+
+
+def missing_files(names: Iterable[str], data: Path) -> Iterator[str]:
+    """A sentence for each file that is not there."""
+    return (f"{data / name}: there is no such file" for name in names if not (data / name).is_file())
 
 
 def _find(name: str) -> Path:
@@ -102,8 +109,8 @@ class _Reader:
         self.values = values
         self.problems: list[str] = []
 
-    def recipe(self, name: str) -> Recipe | None:
-        """The recipe, or None where it is too wrong to be one."""
+    def recipe(self, name: str) -> Recipe:
+        """The recipe, as far as it can be read."""
         known = {one.name for one in fields(Recipe)} - {"name", "splits"} | {"train", "dev"}
         for key in self.values.keys() - known:
             near = difflib.get_close_matches(str(key), known, n=1)

@@ -5,6 +5,7 @@ What each part may hold is said here; `reading` reads a file and tells everythin
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +15,7 @@ from syntagma.corpus.options import AUTO, BRACKETS, CorpusOptions, Input
 from syntagma.hub import bundled, find_folder
 from syntagma.search.options import SearchOptions, named
 from syntagma.settings import Settings
-from syntagma.train.config import TrainConfig
+from syntagma.train.config import PRESET_TRAINING, TrainConfig
 
 REFERENCES = "references"
 """Names the first reference as what steers a row; `references:2` is the third."""
@@ -22,6 +23,9 @@ EDITS = "edits"
 """Begins the name of edited contexts that a row grows on from: `edits:pin`, ... (`syntagma.recipes.edits`)."""
 PLAIN_ARCHITECTURES = ("seq2seq", "linearised")
 """Architectures that write their target in one go."""
+
+HUB_ID = re.compile(r"[\w-][\w.-]*/[\w.-]+")
+"""What a model's name looks like that is fetched where it is no folder."""
 
 Option = int | float | bool | str
 
@@ -158,7 +162,21 @@ class Recipe:
     def files(self) -> list[str]:
         """All files that the data folder must hold."""
         given = [name for texts in (*self.splits.values(), *self.tests.values()) for name in texts.files()]
+        tokenizer, parser = self.prepare.get("tokenizer"), str(self.prepare.get("parser", ""))
+        given += self.prepare.get("exclude", ())
+        given += [tokenizer] if tokenizer and tokenizer not in bundled("model") else []
+        given += [parser.removeprefix(BRACKETS)] if parser.startswith(BRACKETS) else []
         return list(dict.fromkeys(given))
+
+    def models(self) -> list[str]:
+        """All models that are not bundled: folders among the data, or hub ids."""
+        named = [self.prepare.get("pieces")]
+        for system in self.systems:
+            settings = self.training | self.systems[system]
+            usual = PRESET_TRAINING.get(str(settings.get("preset")), {})
+            started_from = [settings.get("init"), (usual | settings).get("backbone")]
+            named += [self.given_model(system)] if self.given_model(system) else started_from
+        return [model for model in dict.fromkeys(named) if model and model not in bundled("model")]
 
     def given_model(self, system: str) -> str | None:
         """The finished model that a system is, where it is not trained."""

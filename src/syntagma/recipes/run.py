@@ -19,16 +19,18 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from syntagma.corpus import Corpus, CorpusOptions, prepare
-from syntagma.errors import ConfigError, Place
+from syntagma.errors import ConfigError, MissingExtra, Place, SyntagmaError
 from syntagma.files import atomic_write, remove_parts
 from syntagma.hub import PRETRAINED_FILES, fetch, find_folder, hash_file
 from syntagma.network.folder import ModelFolder
 from syntagma.recipes.data import check_data, corpus_parser, parses_outputs, read_test, rows_for
 from syntagma.recipes.edits import edit_outputs
+from syntagma.recipes.facts import Facts, parameters_of, speed_of, store_facts, stored_facts, tokens_of
 from syntagma.recipes.outputs import is_current, read_outputs, write_records
 from syntagma.recipes.recipe import OutputRow, Recipe, locate
 from syntagma.recipes.scoring import RowTexts, Scorer
@@ -93,20 +95,27 @@ class RecipeRun:
 
     def _claim(self, until: Step) -> None:
         """Check everything, and that no other recipe has begun here."""
-        check_device(self.device, self.precision)
         told = json.loads(json.dumps(asdict(self.recipe)))
         path = self.out / "recipe.json"
-        if path.exists():
-            begun = read_mapping(path)
-            if changed := sorted(name for name in told if told[name] != begun.get(name) and name not in _MAY_CHANGE):
-                what = f"another recipe was begun here (it differs in {', '.join(changed)})"
-                raise ConfigError(what, Place(str(self.out)), "give another --out")
         prepared = not self.recipe.trained() or (self.out / "corpus" / "corpus.json").is_file()
-        check_data(self.recipe, self.data, prepared=prepared, parsers=list(self._parsers(until, prepared)))
+        parsers = list(self._parsers(until, prepared))
+        check_data(self.recipe, self.data, prepared=prepared, parsers=parsers, others=list(self._conflicts(told, path)))
         remove_parts(self.out)
         with atomic_write(path) as stream:
             json.dump(told, stream, indent=2, ensure_ascii=False)
             stream.write("\n")
+
+    def _conflicts(self, told: dict[str, Any], path: Path) -> Iterator[str]:
+        """List what this machine, or the folder, is against."""
+        try:
+            check_device(self.device, self.precision)
+        except SyntagmaError as error:
+            yield str(error)
+        if self.devices > 1 and self.recipe.trained() and find_spec("lightning_fabric") is None:
+            yield str(MissingExtra("lightning-fabric", "fabric", "training in several processes"))
+        begun = read_mapping(path) if path.exists() else told
+        if changed := sorted(name for name in told if told[name] != begun.get(name) and name not in _MAY_CHANGE):
+            yield f"{self.out}: another recipe was begun here (it differs in {', '.join(changed)}); give another --out"
 
     def _parsers(self, until: Step, prepared: bool) -> Iterator[str]:
         """The parsers that the steps to come need."""
@@ -260,9 +269,12 @@ class RecipeRun:
 
     # -- table
 
-    def tables(self) -> list[Table]:
-        """A table for each test set, and one of their averages where there are several; also written to files."""
-        tables = [self._table(test) for test in self.recipe.tests]
+    def tables(self, *, stored: bool = False) -> list[Table]:
+        """A table for each test set, and one of their averages where there are several; also written to files.
+
+        With `stored` nothing but outputs and what is kept beside them is read: no model is needed.
+        """
+        tables = [self._table(test, stored) for test in self.recipe.tests]
         if len(tables) > 1:
             tables.append(average(tables))
         with atomic_write(self.out / "tables.md") as stream:
@@ -271,7 +283,7 @@ class RecipeRun:
             stream.writelines(table.to_json() + "\n" for table in tables)
         return tables
 
-    def _table(self, test: str) -> Table:
+    def _table(self, test: str, stored: bool) -> Table:
         texts = read_test(self.recipe.tests[test], self.data, self.limit)
         rows = rows_for(self.recipe, self.recipe.tests[test])
         made = {
@@ -281,29 +293,31 @@ class RecipeRun:
         where = (self.device, self.precision)
         scorer = Scorer(self.recipe, test, texts, made, self._shapes, self.parser, *where)
         table = scorer.table(self.resamples, self.say)
-        table = table.with_figures(self.recipe.facts, {name: self._facts(test, name) for name in rows})
+        if self.recipe.facts:
+            table = table.with_figures(self.recipe.facts, {name: self._facts(test, name, stored) for name in rows})
         if self.recipe.figure is not None:
             from syntagma.recipes.figure import draw
 
             draw(self.recipe, test, table, self.out, self.say)
         return table
 
-    def _facts(self, test: str, name: str) -> dict[str, float]:
-        if not self.recipe.facts:
-            return {}
-        from syntagma.recipes.facts import parameters_of, speed_of, tokens_of
-
-        row = self.recipe.rows[name]
-        path = self.outputs(test, name)
-        found: dict[str, float] = {}
+    def _facts(self, test: str, name: str, stored: bool) -> Facts:
+        row, path = self.recipe.rows[name], self.outputs(test, name)
+        if stored:
+            return stored_facts(path) or {}
+        texts = self.texts(test, row)
+        mark = self.mark(row, texts)
+        found = stored_facts(path, mark) or {}
         for fact in self.recipe.facts:
+            if fact in found:
+                continue
             if fact == "params":
                 found[fact] = parameters_of(self.model(row.system))
             elif fact == "speed":
-                texts = self.texts(test, row)
-                found[fact] = speed_of(self.work(row), texts, path.with_suffix(".speed.json"), self.mark(row, texts))
+                found[fact] = speed_of(self.work(row), texts)
             else:
-                found[fact] = tokens_of(self.model(row.system), read_outputs(path, len(self.texts(test, row))))
+                found[fact] = tokens_of(self.model(row.system), read_outputs(path, len(texts)))
+        store_facts(path, mark, found)
         return found
 
 

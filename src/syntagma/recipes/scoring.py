@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from syntagma.errors import ConfigError, Place
 from syntagma.metrics.base import Candidate, Segment
 from syntagma.recipes.data import TestTexts
 from syntagma.recipes.edits import edit_outputs
@@ -55,6 +56,9 @@ class Scorer:
         """The segments of each system; where contexts are edited, of the sources that every kind of edit suits."""
         edits = {name: self._edits(made.row) for name, made in self.rows.items() if made.row.edit is not None}
         kept = [index for index in range(len(self.texts.sources)) if all(one[index] for one in edits.values())]
+        if not kept:
+            what = f"none of {len(self.texts.sources)} sources suits all the edits"
+            raise ConfigError(what, Place(self.test), "take more of them with --limit")
         sources, references = self.texts.sources, self.texts.references
         frame: dict[str, list[Segment]] = {}
         if self.recipe.same_language:

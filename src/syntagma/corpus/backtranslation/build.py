@@ -13,7 +13,6 @@ folder that has one is complete.
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -38,7 +37,7 @@ from syntagma.corpus.options import CorpusOptions, Input
 from syntagma.corpus.readers import InputRow, Rows, check_inputs, is_text
 from syntagma.corpus.workdir import WORK, Product, StaleWork, make_or_resume
 from syntagma.errors import InputError, Place
-from syntagma.executors import Progress, Watch, run, session
+from syntagma.executors import Progress, Watch, run, session, usable_cores
 from syntagma.files import atomic_write, locked, read_lines, scan_lines, source_name
 from syntagma.hub import hash_folder
 
@@ -62,7 +61,7 @@ def backtranslate(
     `texts` are the sentences themselves, in place of the files that the options name.
     """
     folder = Path(out)
-    workers = workers or os.cpu_count() or 1
+    workers = workers or usable_cores()
     if texts is None:
         check_inputs(CorpusOptions(tuple(map(Input, options.inputs)), exclude=options.exclude))
     models = [Path(name) for name in (options.there, options.back) if name is not None]
