@@ -301,6 +301,8 @@ def test_a_trial_of_each_recipe_is_sound_and_small(name: str) -> None:
     assert (small.rows, small.tests, small.metrics) == (recipe.rows, recipe.tests, recipe.metrics)
     for system in small.trained():
         config = small.train_config(system, Path(), Path())
-        assert (config.steps, config.minutes, config.accumulate) == (4, None, 1)
+        assert (config.minutes, config.accumulate) == (None, 1)
+        assert config.steps is not None
+        assert config.steps <= 4
         assert config.preset == "tiny" or config.init or config.backbone
         assert small.corpus_options(Path()).max_rows == 100
