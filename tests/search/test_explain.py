@@ -66,7 +66,7 @@ def test_a_baseline_cannot_be_explained() -> None:
 def test_the_search_runs_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`--explain` prints what the explained search found, and asks the network for nothing more."""
+    """`explain=` prints what the explained search found, and asks the network for nothing more."""
     from syntagma.cli.generate import generate
 
     save_pretrained(tmp_path / "model", random_model(SUBWORDS, 4), SUBWORDS, "# Random\n")
@@ -78,10 +78,10 @@ def test_the_search_runs_once(
         return step(self, *given)
 
     monkeypatch.setattr(TorchRuntime, "step", counted)
-    asked: dict[str, Any] = {"model": str(tmp_path / "model"), "search": ["max_depth=4"], "beam": 2}
-    generate([TEXTS[0]], **asked)
+    model = str(tmp_path / "model")
+    generate(model, [TEXTS[0], "max_depth=4"], beam=2)
     plain, first = len(steps), capsys.readouterr().out
-    generate([TEXTS[0]], explain=tmp_path / "why.html", **asked)
+    generate(model, [TEXTS[0], "max_depth=4", f"explain={tmp_path / 'why.html'}"], beam=2)
     assert len(steps) == 2 * plain
     assert capsys.readouterr().out == first
     assert "<h2>Level by level</h2>" in (tmp_path / "why.html").read_text()
