@@ -9,13 +9,13 @@ from syntagma.search import Generator
 from syntagma.search.show import draw_trace
 from syntagma.tree import draw
 
-SENTENCE = "I wonder if somebody is planning on doing that."
+SENTENCE = "The police said that the road was closed because of an accident."
 
 
 def main(sentence: str = SENTENCE) -> None:
     """Show the paraphrases of one sentence."""
     generator = Generator.from_pretrained("paraphrase-en")
-    outputs = generator(sentence, beam=8, nbest=5)
+    outputs = generator(sentence, nbest=5)
     print(f"{sentence}\n")
     for number, output in enumerate(outputs, 1):
         print(f"{number}. {output.text}")
