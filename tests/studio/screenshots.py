@@ -22,13 +22,13 @@ from studio.running import CHROMIUM, LAUNCH, Service
 SECONDS = 300_000.0
 """Milliseconds that a growth may take: the machine may be busy."""
 DESK, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
-TEXT = "He hasn't answered my letter yet."
+TEXT = "Oil prices dropped sharply after the announcement."
 PAIR = {
     "guided": ["He seems to have made a mistake.", "Did he make a mistake?", "It looks like a mistake of his."],
     "plain": ["It seems he made a mistake.", "It seems that he made a mistake.", "It seems he's made a mistake."],
 }
 
-CONTEXTS = ["<S>", "<NP> <VP> .", "He has not <VP> .", "He has not answered <NP> yet ."]
+CONTEXTS = ["<S>", "<NP> <VP> .", "Oil prices fell sharply <PP> .", "Oil prices fell sharply after <NP> ."]
 
 
 def main() -> None:
@@ -48,7 +48,7 @@ def main() -> None:
         item = {"source": "It seems like he has made a mistake.", "outputs": PAIR}
         (folder / "items.jsonl").write_text("\n".join(json.dumps(item | {"id": str(at)}) for at in range(8)))
         model = Path(given.model).resolve() if Path(given.model).is_dir() else given.model
-        task = {"source": given.text, "contexts": CONTEXTS, "output": "He has not answered my letter yet."}
+        task = {"source": given.text, "contexts": CONTEXTS, "output": "Oil prices fell sharply after the announcement."}
         (folder / "task.jsonl").write_text(json.dumps(task))
         service = Service(folder, "--compare", "items.jsonl", "--control-task", "task.jsonl", model=model)
         try:

@@ -53,7 +53,8 @@ class SearchOptions(Settings):
     """With `forbid_copy`: say the source back, with a note, where every other hypothesis is bad."""
     copy_margin: float = setting(0.0, ge=0)
     """Leave out a finished text that is less faithful than the source said back, by more than this: its
-    log-probability written in one go, for each subword, and the noisy channel's.  Where that leaves none, say the
+    log-probability written in one go, for each subword, and the noisy channel's; and one that is that much worse than
+    the best.  Where that leaves none, say the
     source back, with a note, unless copies are forbidden.  For paraphrasers that are reranked; 0: never."""
     no_adjacent_repeats: bool = False
     """Leave out a hypothesis that says the same words twice in a row as long as there is another, unless the source

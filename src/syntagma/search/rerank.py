@@ -119,10 +119,12 @@ def _order(request: SearchRequest, scores: Mapping[Pair, float], scored: bool) -
 
 
 def _leave_out_unfaithful(request: SearchRequest, scores: Mapping[Pair, float]) -> None:
-    """Keep the texts that are nearly as faithful as the source said back."""
-    least = _faithfulness(request.source_as_target, request, scores) - request.options.copy_margin
-    faithful = [text for text in request.beam if _faithfulness(text.ids, request, scores) >= least]
-    request.leave_out(faithful)
+    """Keep the texts that are nearly as faithful as the source said back, and nearly as good as the best."""
+    margin, ranks = request.options.copy_margin, request.rank_scores
+    least = _faithfulness(request.source_as_target, request, scores) - margin
+    worst = max(ranks[text] for text in request.beam) - margin
+    kept = [text for text in request.beam if ranks[text] >= worst]
+    request.leave_out([text for text in kept if _faithfulness(text.ids, request, scores) >= least])
 
 
 def _faithfulness(ids: IdTuple, request: SearchRequest, scores: Mapping[Pair, float]) -> float:

@@ -3,8 +3,8 @@
 const SAMPLES = {
   en: [
     "It seems like he has made a mistake.",
-    "I had a dream yesterday and it was about you.",
-    "Did we find anything to charge this kid with?",
+    "Oil prices dropped sharply after the announcement.",
+    "He didn't come to the party because he was ill.",
   ],
   de: ["Es scheint, dass er einen Fehler gemacht hat.", "Ich habe gestern von dir geträumt.", "Wo ist der Bahnhof?"],
   zh: ["他好像犯了一个错误。", "我昨天梦见了你。", "火车站在哪里？"],
