@@ -75,7 +75,7 @@ class SearchRequest:
         self.as_source = as_source
         """A text's ids as a source's, where vocabularies cut the two differently."""
         self.wanted = wanted
-        """How many texts with all required words are enough."""
+        """How many texts are asked for; so many with all required words are enough."""
         self.levels: int | None = None
         """How many depths to grow; None: until the text is finished."""
         self.on_level: Callable[[SearchRequest], None] | None = None
@@ -293,7 +293,7 @@ class SearchRequest:
             if self.floating:
                 free = self.required.free_beam
                 self.required.free_beam = sorted(free, key=lambda hypothesis: -ranks[hypothesis])
-        if self.options.num_structures:
+        if self.options.num_structures and self.wanted > 1:
             ranks = ranks or {hypothesis: hypothesis.score for hypothesis in self.beam}
             self.beam = unlike_each_other(self.beam, ranks, self._labels)
 
