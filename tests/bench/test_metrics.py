@@ -6,8 +6,8 @@ from importlib.util import find_spec
 import pytest
 
 from syntagma.bench import metrics as bench
-from syntagma.bench.report import Measurement, best_of
-from syntagma.tree import Tree, edit
+from syntagma.bench.report import Measurement
+from syntagma.tree import Tree
 from syntagma.tree.edit import edit_distance, tree_size
 
 needs_peers = pytest.mark.skipif(
@@ -44,18 +44,3 @@ def test_peers_measure_the_same_distance() -> None:
     for _ in range(50):
         a, b = (bench.made_tree(chance, chance.randint(1, 15)) for _ in range(2))
         assert edit_distance(a, b) == ted.standard_ted(*bench.adjacency(a), *bench.adjacency(b))
-
-
-@needs_peers
-def test_edit_distance_is_five_times_as_fast_as_apted() -> None:
-    chance = random.Random(3)
-    pairs = [(bench.made_tree(chance, 15), bench.made_tree(chance, 15)) for _ in range(40)]
-
-    def ours() -> None:
-        edit._distance.cache_clear()
-        edit._layouts.cache_clear()
-        for a, b in pairs:
-            edit_distance(a, b)
-
-    mine, peer = best_of(5, ours, bench._apted(pairs))
-    assert peer / mine >= 5
