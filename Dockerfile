@@ -1,9 +1,8 @@
 # The service with its bundled models: docker build -t syntagma . && docker run -p 8000:8000 -e SYNTAGMA_TOKEN=... syntagma
 FROM python:3.11-slim
-WORKDIR /srv
-COPY pyproject.toml constraints.txt README.md LICENSE ./
-COPY src src
-RUN pip install --no-cache-dir -c constraints.txt '.[serve]' && rm -rf src && useradd --create-home syntagma
+# The sources are in no layer of the image: only what is installed from them.
+RUN --mount=type=bind,target=/context cp -r /context /tmp/syntagma && cd /tmp/syntagma \
+    && pip install --no-cache-dir -c constraints.txt '.[serve]' && rm -rf /tmp/syntagma && useradd --create-home syntagma
 USER syntagma
 WORKDIR /home/syntagma
 EXPOSE 8000

@@ -62,7 +62,7 @@ $(VENV)/demo.stamp: pyproject.toml constraints.txt
 
 $(VENV)/core.stamp: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[serve]' pytest hypothesis
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[serve]' pytest hypothesis tokenizers
 	@touch $@
 
 $(VENV)/docs.stamp: pyproject.toml constraints.txt

@@ -93,7 +93,7 @@ class MissingExtra(SyntagmaError):
         )
 
 
-_TRAINING = ("torch", "transformers", "pyarrow", "onnx")
+_TRAINING = ("torch", "transformers", "tokenizers", "pyarrow", "onnx")
 """Packages that only the extra `train` brings."""
 
 
@@ -137,8 +137,8 @@ def is_out_of_memory(error: BaseException) -> bool:
     >>> is_out_of_memory(RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB")), is_out_of_memory(KeyError(1))
     (True, False)
     """
-    told = str(error).lower() if isinstance(error, Exception) and not isinstance(error, OSError | SyntagmaError) else ""
-    return isinstance(error, MemoryError) or any(phrase in told for phrase in _ALLOCATION)
+    text = str(error).lower() if isinstance(error, Exception) and not isinstance(error, OSError | SyntagmaError) else ""
+    return isinstance(error, MemoryError) or any(phrase in text for phrase in _ALLOCATION)
 
 
 def _text(name: object) -> str:

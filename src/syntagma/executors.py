@@ -1,4 +1,4 @@
-"""Who does the work: this process, several of them, or a Ray cluster.  Each gives the results in the order of the jobs.
+"""Executors: this process, several processes, or a Ray cluster.  Each gives the results in the order of the jobs.
 
 A piece of work is a callable that can be pickled and is called with one job at a time; what it loads it keeps between
 jobs.
@@ -56,7 +56,7 @@ def run(executor: str, work: Callable[[Job], Result], jobs: Iterable[Job], worke
 
 
 def run_here(work: Callable[[Job], Result], jobs: Iterable[Job]) -> Iterator[Result]:
-    """In this process, one after the other."""
+    """Run the jobs in this process, one after the other."""
     with _threads_restored():
         for job in jobs:
             yield work(job)
@@ -64,7 +64,7 @@ def run_here(work: Callable[[Job], Result], jobs: Iterable[Job]) -> Iterator[Res
 
 @contextmanager
 def _threads_restored() -> Iterator[None]:
-    """A parser is run with one thread; who called us gets theirs back."""
+    """Restore the number of threads afterwards: a parser runs with one."""
     torch = sys.modules.get("torch")
     before = torch.get_num_threads() if torch is not None else None
     try:
@@ -76,7 +76,7 @@ def _threads_restored() -> Iterator[None]:
 
 
 def run_processes(work: Callable[[Job], Result], jobs: Iterable[Job], workers: int) -> Iterator[Result]:
-    """In fresh processes; at most two jobs for each are in memory."""
+    """Run the jobs in fresh processes; at most two jobs for each are in memory."""
     context = get_context("spawn")
     waiting: deque[Future[Result]] = deque()
     pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_start, initargs=(work,))
@@ -110,7 +110,7 @@ def _start(work: Callable[[Any], Any]) -> None:
 
 
 def _end_with_parent() -> None:
-    """A worker whose parent was killed would wait for jobs for ever."""
+    """End this worker when its parent is killed; otherwise it would wait for jobs for ever."""
     parent = parent_process()
     if parent is not None:
         connection.wait([parent.sentinel])
@@ -151,7 +151,7 @@ def _ray() -> Any:
 
 
 def run_ray(work: Callable[[Job], Result], jobs: Iterable[Job], workers: int) -> Iterator[Result]:
-    """By actors of Ray Data, inside a `session`.
+    """Run the jobs in actors of Ray Data, inside a `session`.
 
     The jobs themselves are held in memory: hand over names of files, on storage that every machine sees, not what is in
     them.

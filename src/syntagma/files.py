@@ -77,10 +77,10 @@ class _Rejoined(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        taken = self._head or self._rest.read1(len(buffer))  # type: ignore[attr-defined]
+        chunk = self._head or self._rest.read1(len(buffer))  # type: ignore[attr-defined]
         self._head = b""
-        buffer[: len(taken)] = taken
-        return len(taken)
+        buffer[: len(chunk)] = chunk
+        return len(chunk)
 
 
 def source_name(source: str | Path) -> str:
@@ -89,7 +89,6 @@ def source_name(source: str | Path) -> str:
 
 
 def _decode(raw: bytes, name: str, number: int) -> str | InputError:
-    raw = raw.removesuffix(b"\n").removesuffix(b"\r")
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -150,7 +149,7 @@ def atomic_write(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
 
 
 def remove_parts(folder: Path) -> None:
-    """Remove what a killed process left of files that it was writing whole, in a folder that no other writes to now."""
+    """Remove the partial files of a killed process from a folder that no other process is writing to."""
     for part in folder.glob(".*.part"):
         with suppress(OSError):
             part.unlink()

@@ -1,4 +1,4 @@
-"""Where models are found by their names: inside the package, in a folder, or on the Hugging Face hub."""
+"""Models by name: in the package, in a folder, or on the Hugging Face hub."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from syntagma.errors import ConfigError, Place
+from syntagma.errors import ConfigError, MissingExtra, Place
 from syntagma.settings import read_mapping
 
 WEIGHTS = "model.safetensors"
@@ -63,7 +63,7 @@ def check_checksum(folder: Path, values: Mapping[str, Any]) -> None:
 
 
 def hash_folder(folder: Path) -> str:
-    """The same for folders with equal files under equal names."""
+    """A hash, the same for folders with equal files under equal names."""
     digest = hashlib.sha256()
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         digest.update(f"{path.relative_to(folder)} {path.stat().st_size} ".encode())
@@ -73,8 +73,11 @@ def hash_folder(folder: Path) -> str:
 
 def fetch(name: str, kind: str, files: tuple[str, ...] = FILES) -> Path:
     """The folder of a model on the Hugging Face hub."""
-    from huggingface_hub import snapshot_download
-
+    try:
+        from huggingface_hub import snapshot_download
+    except ImportError:
+        purpose = f"{name!r} is no folder here, and fetching it from the hub"
+        raise MissingExtra("huggingface_hub", "train", purpose) from None
     try:
         return Path(snapshot_download(name, allow_patterns=list(files)))
     except Exception as error:  # no network, no such name, no access: the library has an error for each

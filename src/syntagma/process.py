@@ -1,4 +1,4 @@
-"""Settings of the process, which are a program's to make and not a library's: memory kept, threads."""
+"""Process-wide settings, for programs rather than libraries: memory and threads."""
 
 from __future__ import annotations
 

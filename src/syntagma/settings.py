@@ -64,7 +64,7 @@ def setting(
 
 
 class NumberRange(NamedTuple):
-    """Between which numbers a setting lies: at least, above, at most, below."""
+    """The range of a setting: at least, above, at most, below."""
 
     ge: float | None = None
     gt: float | None = None
@@ -72,7 +72,7 @@ class NumberRange(NamedTuple):
     lt: float | None = None
 
     def hold(self, value: float) -> bool:
-        """Whether a number lies between them."""
+        """Whether a number is in the range."""
         return (
             (self.ge is None or value >= self.ge)
             and (self.gt is None or value > self.gt)
@@ -92,8 +92,8 @@ class NumberRange(NamedTuple):
         if low is not None and self.lt is not None:
             return f"from {low} up to {self.lt:g}"
         words = {"of at least": self.ge, "above": self.gt, "at most": self.le, "below": self.lt}
-        told = [f"{word} {value:g}" for word, value in words.items() if value is not None and math.isfinite(value)]
-        return ", ".join(told)
+        parts = [f"{word} {value:g}" for word, value in words.items() if value is not None and math.isfinite(value)]
+        return ", ".join(parts)
 
 
 _FREE = NumberRange()
@@ -136,14 +136,14 @@ class Settings:
         return plain
 
     def changed(self, values: Mapping[str, Any]) -> Self:
-        """The settings with some changed, checked like all; a former name is read with a warning on stderr."""
+        """A copy with some settings changed, checked like all; a former name is read with a warning on stderr."""
         return type(self).from_dict(self.to_dict() | renamed(type(self).__name__, values, warn=True))
 
     def differences(self, other: Self, apart_from: Collection[str] = ()) -> list[str]:
-        """The settings that `other` has otherwise, for an error message."""
-        mine, theirs = self.to_dict(), other.to_dict()
-        names = [name for name in mine if name not in apart_from and mine[name] != theirs[name]]
-        return [f"{name} was {mine[name]}, now {theirs[name]}" for name in names]
+        """The settings in which `other` differs, for an error message."""
+        before, after = self.to_dict(), other.to_dict()
+        names = [name for name in before if name not in apart_from and before[name] != after[name]]
+        return [f"{name} was {before[name]}, now {after[name]}" for name in names]
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -188,7 +188,7 @@ class Settings:
 
 
 def unknown(name: Any, known: Iterable[str], kind: str) -> ConfigError:
-    """The error for a setting that there is not."""
+    """The error for a setting that does not exist."""
     near = difflib.get_close_matches(str(name), list(known), n=1)
     remedy = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(sorted(known))}"
     return ConfigError(f"{shown(name)} is not a setting of {kind}", remedy=remedy)
@@ -249,7 +249,7 @@ def _text(value: Any) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value as a message shows it, which need not be all of it.
+    """A value as a message shows it, cut where it is long.
 
     >>> shown("width"), len(shown("x" * 1000))
     ("'width'", 83)
@@ -320,8 +320,8 @@ def describe(kind: type[Settings]) -> Iterator[Description]:
     hints, docs = get_type_hints(kind), _docstrings(kind)
     for item in _fields(kind):
         default = item.default_factory() if item.default_factory is not MISSING else item.default
-        told = "must be given" if default is MISSING else _told(default)
-        yield Description(item.name, kind_of(hints[item.name]), told, docs.get(item.name, ""))
+        shown_default = "must be given" if default is MISSING else _told(default)
+        yield Description(item.name, kind_of(hints[item.name]), shown_default, docs.get(item.name, ""))
 
 
 def _docstrings(kind: type[Settings]) -> dict[str, str]:

@@ -32,7 +32,8 @@ def test_generate(syntagma: Run, model: Path, tmp_path: Path) -> None:
     records = [json.loads(line) for line in done.stdout.splitlines()]
     assert [record["source"] for record in records] == ["I ate an apple.", "", None, "He can't."]
     assert [len(record["hypotheses"]) for record in records] == [2, 0, 0, 2]
-    assert "line 3" in done.stderr
+    assert "in.txt, line 3, column 1: the byte 0xff is not UTF-8 text" in done.stderr
+    assert done.stderr.count("line 3") == 1
     best = records[0]["hypotheses"][0]
     assert set(best) == {"text", "score", "tree", "levels"}
     assert best["tree"].startswith("(TOP ")

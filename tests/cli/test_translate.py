@@ -99,6 +99,12 @@ def test_standard_input_is_looked_at_and_left_there(monkeypatch: pytest.MonkeyPa
     assert (gzip.decompress(rest) if packed else rest) == data
 
 
+def test_standard_input_that_is_broken_gzip_has_no_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = io.BufferedReader(io.BytesIO(b"\x1f\x8b\0\0abc"))  # type: ignore[arg-type]
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(stream, encoding="utf-8"))
+    assert translate._sample(None, "-") == []
+
+
 def test_a_named_pipe_is_left_alone(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     assert translate._sample(None, str(tmp_path / "pipe")) == []

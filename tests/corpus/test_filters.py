@@ -41,6 +41,7 @@ def test_normalised_targets_have_single_spaces(text: str) -> None:
         ("  a \t b\u00a0c\u3000 ", "a b c"),
         ("-LRB- x -rrb- -LSB- -RCB-", "( x ) [ }"),
         ("a-LRB-b -LRB-", "a-LRB-b ("),
+        ("a -lrb- b", "a ( b"),
         ("b-c B-side", "b-c B-side"),
     ],
 )
@@ -63,6 +64,7 @@ def test_normalise(text: str, plain: str) -> None:
         ({"min_words": 2, "max_words": 2}, "don't", "a b", None),  # two words without a space
         ({"max_words": 6}, "他写了一封信", "He wrote it", None),
         ({"max_words": 4}, "他写了一封信", "He wrote it", "too-long"),
+        ({"max_words": 2}, "他写了", "信", "too-long"),
         ({"max_ratio": 2.0}, "a b c d e", "c d", "length-ratio"),
         ({"max_ratio": 2.5}, "a b c d e", "c d", None),
         ({"max_ratio": 2.0}, "他写了一封信。", "He wrote a letter.", None),

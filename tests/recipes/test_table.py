@@ -80,7 +80,7 @@ def stored_results() -> list[tuple[str, str, int | None]]:
 
 @pytest.mark.parametrize(("name", "test", "limit"), stored_results())
 def test_the_results_page_shows_what_the_stored_outputs_give(
-    name: str, test: str, limit: int | None, shared: Path, tmp_path: Path
+    name: str, test: str, limit: int | None, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     """All figures of a study; of many sentences those that need neither a parser nor an encoder."""
     known = read_recipe(name)
@@ -91,7 +91,8 @@ def test_the_results_page_shows_what_the_stored_outputs_give(
     recipe = read_recipe(name, kept, {"tests": {other: None for other in known.tests if other != test}})
     (tmp_path / "outputs").symlink_to(ROOT / "results" / name / "outputs")
     shown = _tables((ROOT / "docs" / "results.md").read_text(encoding="utf-8"))
-    (table,) = RecipeRun(recipe, shared, tmp_path, resamples=0, limit=limit).tables(stored=True)
+    data = ROOT / "tests" / "data" if test == "tatoeba" else request.getfixturevalue("shared")
+    (table,) = RecipeRun(recipe, data, tmp_path, resamples=0, limit=limit).tables(stored=True)
     own = [row for row in table.rows if not row.system.startswith(PAPER)]
     figures = {
         (row.system, title(figure)): f"{row.figures[figure]:.1f}"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-BLOCKED = ("torch", "transformers", "pyarrow", "onnx", "lightning_fabric", "datasets")
+BLOCKED = ("torch", "transformers", "tokenizers", "huggingface_hub", "pyarrow", "onnx", "lightning_fabric", "datasets")
 BLOCK = f"""
 import sys
 
@@ -70,6 +70,12 @@ def test_modules_of_the_core(module: str) -> None:
     code = f"{BLOCK}\nimport {module}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stderr == ""
+
+
+def test_the_hub_needs_its_package() -> None:
+    done = core("generate", "--model", "some/model", "I nod.", check=False)
+    assert done.returncode == 1
+    assert "'some/model' is no folder here, and fetching it from the hub needs the package" in done.stderr
 
 
 @pytest.mark.parametrize("command", ["parse", "generate"])

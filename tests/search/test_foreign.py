@@ -14,7 +14,7 @@ CHINESE = "我没有读过这本书。"
 
 
 @pytest.mark.parametrize("text", [CHINESE, "Это моя книга.", "هذا كتابي"])
-def test_a_text_in_another_script_is_said_back_with_a_note(text: str) -> None:
+def test_a_text_in_another_script_is_returned_unchanged_with_a_note(text: str) -> None:
     generator = random_generator(SUBWORDS)
     generator.language = "en"
     (output,) = generator(text, nbest=3)
@@ -34,5 +34,5 @@ def test_a_document_carries_its_answer_and_an_explanation_says_why() -> None:
     explanation = explain(generator, "Это моя книга.")
     assert explanation.outputs == tuple(document.answer)
     page = explanation.to_html()
-    assert "Note: the model reads English, and this text is in another script." in page
+    assert "Note: returned unchanged: the model reads English, and this text is in another script." in page
     assert "книга" in page

@@ -8,11 +8,14 @@ import numpy as np
 import pytest
 
 from search_models import TEXTS, ScriptedRuntime
+from syntagma.levels import PART, Label
 from syntagma.network.config import Architecture
 from syntagma.search import Generator, SearchOptions
 from syntagma.search.generator import Steering
-from syntagma.search.request import SearchRequest
-from syntagma.text import Subwords, split
+from syntagma.search.request import SearchRequest, fits
+from syntagma.search.result import _joins
+from syntagma.template import TemplateError
+from syntagma.text import Subwords, Word, split
 from syntagma.text.subwords import END, PART_ID
 
 SUBWORDS = Subwords.train([split(text).words for text in TEXTS * 3], size=300)
@@ -21,8 +24,8 @@ NOUN = SUBWORDS.label_id("NP")
 A, B, C, D = (PIECES.index(letter) for letter in (b"a", b"b", b"c", b"d"))
 
 
-def search(script: dict[str, dict[int, float]], **options: Any) -> list[tuple[str, float]]:
-    """Texts and scores; what the script does not name is out of the question."""
+def generator(script: dict[str, dict[int, float]], **options: Any) -> Generator:
+    """A search of a script; what it does not name is out of the question."""
 
     def likely(before: tuple[int, ...]) -> Any:
         scores = np.full(SUBWORDS.size, -50.0)
@@ -33,7 +36,12 @@ def search(script: dict[str, dict[int, float]], **options: Any) -> list[tuple[st
 
     runtime = ScriptedRuntime(SUBWORDS, likely)
     settings = SearchOptions.from_dict({"beam": 2, "max_depth": 1, "max_tokens": 9, "alpha": 0.0} | options)
-    return [(output.text, round(output.score, 3)) for output in Generator(runtime, SUBWORDS, settings)(TEXTS[0])]
+    return Generator(runtime, SUBWORDS, settings)
+
+
+def search(script: dict[str, dict[int, float]], **options: Any) -> list[tuple[str, float]]:
+    """Texts and scores."""
+    return [(output.text, round(output.score, 3)) for output in generator(script, **options)(TEXTS[0])]
 
 
 COMPETING = {
@@ -53,6 +61,28 @@ def test_with_sums_what_is_finished_competes_with_what_is_not(bounds: bool) -> N
 
 def test_with_means_what_is_finished_leaves_the_competition() -> None:
     assert search(COMPETING, score="mean") == [("bd", -0.325), ("a", -0.367)]
+
+
+def test_each_part_has_its_share_of_the_score() -> None:
+    """The mark that opens a part, and the end, count with the part that they open or close."""
+    script = {"": {A: -0.125}, "a": {PART_ID: -0.25, B: -0.5}, "ab": {END: -1.0}}
+    (output,) = generator(script, beam=1)(TEXTS[0], start="<NP> <NP>")
+    assert output.text == "ab"
+    assert output.trace[0].infill_score == -1.875
+    assert output.trace[0].part_scores == (-0.125, -1.75)
+    assert output.trace[0].joins == ("a+b",)
+
+
+def test_a_join_is_seen_by_the_letters_on_either_side() -> None:
+    context = (Label("NP"), Label("NP"))
+    assert _joins(context, (PART, Word("x-a", " "), PART, Word("b", ""))) == ("x-a+b",)
+    assert _joins(context, (PART, Word("a-", " "), PART, Word("b", ""))) == ()
+
+
+def test_a_context_fits_that_takes_every_position() -> None:
+    config = ScriptedRuntime(SUBWORDS, prepositional).config
+    room = config.max_positions - len(config.context_marks)
+    assert [fits([NOUN, *[A] * words], config, ()) for words in (room - 1, room)] == [True, False]
 
 
 PRUNED = {"": {A: -0.1, B: -1.2, C: -1.4}, "a": {END: -2.0}, "b": {END: -0.1}, "c": {END: -0.1}}
@@ -128,3 +158,16 @@ def test_a_hard_template_keeps_labels_out_that_the_model_would_rather_write() ->
     assert not generator.grow(TEXTS[0]).beam[0].edited
     growth = generator.grow(TEXTS[0], steering=steering).step().replace(0, "<NP> b")  # which has another shape, and may
     assert growth.finish()[0].text.endswith(" b")
+
+
+@pytest.mark.parametrize(("pinned", "fits"), [("<NP> a <VP>", True), ("<PP> <VP>", False), ("a", False)])
+def test_what_is_pinned_against_a_hard_template_is_refused(pinned: str, fits: bool) -> None:
+    options = SearchOptions(beam=1, max_depth=6, max_tokens=9)
+    generator = Generator(ScriptedRuntime(SUBWORDS, prepositional), SUBWORDS, options)
+    steering = generator.steering(template="(S (NP) (VP))", control="hard")
+    growth = generator.grow(TEXTS[0], steering=steering).step().pin(0, 1, pinned)
+    if fits:
+        assert str(growth.finish()[0].tree) == "(TOP (S (NP a) a (VP a)))"
+    else:
+        with pytest.raises(TemplateError, match="no output of this model has the template's shape"):
+            growth.finish()

@@ -163,6 +163,7 @@ class TestWellFormed:
             written.append({WORDS: Word("a"), LABELS: Label("NP"), PART: levels.PART}[kind])
             state = state.after(kind)
         assert len(written) < tokens
+        assert FreeState(1, tokens).kinds & WORDS  # to the last token but the end
         tree = bracketed(written)
         words = sum(isinstance(token, Word) for token in written)
         assert sum(word == "a" for word in tree.words()) == words
@@ -395,18 +396,19 @@ class TestAlgorithm:
             assert [one.text for one in together[0]] == [one.text for one in generator(TEXTS[0], rerank="seq2seq")]  # type: ignore[union-attr]
         assert moved
 
-    def test_texts_without_room_to_be_written_in_one_go_are_still_ordered(self) -> None:
+    @pytest.mark.parametrize("size", [40, 45])
+    def test_texts_without_room_to_be_written_in_one_go_are_still_ordered(self, size: int) -> None:
         network = random_model(SUBWORDS, 1, seq2seq_objective=True, max_positions=40)
         options = SearchOptions(beam=2, max_depth=1, rerank="seq2seq", channel_weight=0.2)
         generator = Generator(TorchRuntime(network), SUBWORDS, options)
         request = generator.request(0, TEXTS[0], Steering(), options)
         (task,) = request.next_tasks()
         words = SUBWORDS.encode("apple")[:1]
-        found = [Infill((request.config.part, *words * size), score, score) for size, score in ((45, -0.5), (3, -9.0))]
+        found = [Infill((request.config.part, *words * many), score, score) for many, score in ((size, -0.5), (3, -9))]
         assert request.complete(task, found)
         assert not request.next_tasks()
         rerank([request], generator.runtime)
-        assert [len(one.ids) for one in request.beam] == [45, 3]
+        assert [len(one.ids) for one in request.beam] == [size, 3]
 
     @pytest.mark.parametrize("architecture", ["extra-encoder", "seq2seq"])
     def test_the_noisy_channel_counts(self, architecture: Architecture) -> None:

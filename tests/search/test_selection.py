@@ -1,11 +1,16 @@
 from __future__ import annotations
 
-from search_models import TEXTS, random_generator
+from typing import Any
+
+import numpy as np
+
+from search_models import TEXTS, ScriptedRuntime
 from syntagma.network.contexts import AnnotatedContext
-from syntagma.search import SearchOptions
+from syntagma.search import Generator, SearchOptions
 from syntagma.search.hypothesis import Hypothesis
 from syntagma.search.selection import by_structure, structure, unlike_each_other
 from syntagma.text import Subwords, split
+from syntagma.text.subwords import END, PART_ID
 
 SUBWORDS = Subwords.train([split(text).words for text in TEXTS * 3], size=300)
 NP, VP = SUBWORDS.label_id("NP"), SUBWORDS.label_id("VP")
@@ -45,12 +50,20 @@ def test_after_the_best_text_come_those_least_like_the_others() -> None:
     assert unlike_each_other([], {}, LABELS) == []
 
 
-def test_a_search_for_structures_finds_more_of_them() -> None:
-    def structures(seed: int, asked: int) -> int:
-        outputs = random_generator(SUBWORDS, seed, beam=6, num_structures=asked)(TEXTS[0], nbest=6)
-        return len({tuple(token for level in output.levels[1:4] for token in level.split() if token[0] == "<")
-                    for output in outputs})  # fmt: skip
+def nouns_rather_than_verbs(before: tuple[int, ...]) -> Any:
+    """A constituent becomes a noun phrase, seldom a verb phrase, or one of many words."""
+    likely = np.linspace(-1.0, -1.5, SUBWORDS.size)
+    likely[[NP, VP]] = -0.1, -2.0
+    if before[-1] != PART_ID:
+        likely[:] = -9.0
+        likely[[END, PART_ID]] = -0.1
+    return likely
 
-    found = [(structures(seed, 0), structures(seed, 4)) for seed in range(4)]
-    assert all(plain <= asked for plain, asked in found)
-    assert any(plain < asked for plain, asked in found)
+
+def test_a_search_for_structures_finds_more_of_them() -> None:
+    def first_labels(asked: int) -> set[str]:
+        options = SearchOptions(beam=6, num_structures=asked, max_depth=3, max_tokens=4)
+        outputs = Generator(ScriptedRuntime(SUBWORDS, nouns_rather_than_verbs), SUBWORDS, options)(TEXTS[0], nbest=6)
+        return {output.levels[1] for output in outputs if output.levels[1].startswith("<")}
+
+    assert first_labels(0) < first_labels(4)

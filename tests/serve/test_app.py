@@ -9,13 +9,15 @@ from typing import Any
 import httpx
 import pytest
 
-from search_models import TEXTS
-from serve_models import client_of, growing_generator, tiny_service
+from search_models import TEXTS, random_model
+from serve_models import SUBWORDS, client_of, growing_generator, tiny_service
 from syntagma.parse import Parser
+from syntagma.runtime.torch import TorchRuntime
+from syntagma.search import Generator
 from syntagma.search.options import SearchOptions
 from syntagma.serve.app import make_app
 from syntagma.serve.middleware import HEADERS, Rules
-from syntagma.serve.models import load_bundled_parser
+from syntagma.serve.models import load_bundled_parser, serve_model
 from syntagma.serve.schemas import GenerateRequest
 from syntagma.serve.service import Service
 from syntagma.template import Template
@@ -398,11 +400,27 @@ def test_a_client_that_leaves_frees_its_work() -> None:
     run(test, service)
 
 
-def test_a_stopping_service_says_so() -> None:
+def test_a_service_that_drains_finishes_what_runs_and_refuses_the_rest() -> None:
     async def test(client: Client) -> None:
-        service.stopping = True
-        answer = await client.get("/healthz")
-        assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+        running = asyncio.create_task(client.post("/v1/generate", json={"text": SOURCE}))
+        while not service.admission.open:
+            await asyncio.sleep(0)
+        service.drain()
+        for path, body in (
+            ("/v1/generate", {"text": SOURCE}),
+            ("/v1/grow", {"text": SOURCE}),
+            ("/v1/stream", {"text": SOURCE}),
+            ("/v1/explain", {"text": SOURCE}),
+            ("/v1/parse", {"text": SOURCE}),
+            ("/v1/template", {"text": SOURCE}),
+        ):
+            refused = await client.post(path, json=body)
+            assert (refused.status_code, refused.headers["retry-after"]) == (503, "1"), path
+            assert refused.json()["error"].startswith("The service is stopping")
+        ready = await client.get("/readyz")
+        assert (ready.status_code, ready.headers["retry-after"]) == (503, "1")
+        assert (await client.get("/healthz")).status_code == 200
+        assert (await running).json()["results"][0]["hypotheses"]
 
     service = tiny_service()
     run(test, service)
@@ -446,14 +464,14 @@ def test_more_work_than_one_request_may_ask_for_is_refused_at_once() -> None:
     run(test)
 
 
-def test_a_service_is_ready_while_it_has_room_and_does_not_stop() -> None:
+def test_a_service_is_ready_while_it_has_room() -> None:
     service = tiny_service()
 
     async def test(client: Client) -> None:
         assert (await client.get("/readyz")).json() == {"status": "ready"}
         tickets = []
-        while service.admission.has_room:
-            tickets.append(service.admission.enter(200.0))
+        while service.admission.has_room():
+            tickets.append(service.admission.enter("search tiny", 200.0))
         assert (await client.get("/readyz")).status_code == 503
         refused = await client.post("/v1/stream", json={"text": SOURCE, "beam": 16})
         assert (refused.status_code, int(refused.headers["retry-after"]) >= 1) == (503, True)
@@ -461,7 +479,32 @@ def test_a_service_is_ready_while_it_has_room_and_does_not_stop() -> None:
         assert (await client.get("/healthz")).status_code == 200
         for ticket in tickets:
             ticket.leave(finished=False)
-        service.stopping = True
-        assert (await client.get("/readyz")).status_code == 503
+        assert (await client.get("/readyz")).status_code == 200
 
     run(test, service)
+
+
+def test_what_the_model_returns_unchanged_stays_unchanged_in_a_growth(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "syntagma.search.rerank._faithfulness", lambda ids, request, _: 0.0 if ids == request.source_as_target else -9.0
+    )
+    options = {"beam": 3, "max_depth": 5, "max_tokens": 12, "rerank": "seq2seq", "copy_margin": 1.0}
+    runtime = TorchRuntime(random_model(SUBWORDS, 3, seq2seq_objective=True))
+    generator = Generator(runtime, SUBWORDS, SearchOptions.from_dict(options))
+
+    async def test(client: Client) -> None:
+        answer = await post(client, "/v1/generate", text=SOURCE)
+        (expected,) = answer["results"][0]["hypotheses"]
+        assert (expected["text"], expected["note"][:20]) == (SOURCE, "returned unchanged: ")
+        *levels, (name, done) = events((await client.post("/v1/stream", json={"text": SOURCE})).text)
+        assert (name, done["outputs"], done["winners"]) == ("done", [expected], [])
+        assert [entry["place"] for entry in done["left_out"]] == list(range(len(levels[-1][1]["beam"])))
+        grown = await post(client, "/v1/grow", text=SOURCE, levels=32)
+        assert grown["outputs"] == [expected]
+        assert not any(node["winner"] for node in grown["beam"])
+        page = (await client.post("/v1/explain", json={"text": SOURCE})).text
+        assert "Note: returned unchanged: " in page
+        steered = await post(client, "/v1/grow", text=SOURCE, levels=32, forbid={"words": ["xyz"]})
+        assert [output["note"] for output in steered["outputs"]] != [expected["note"]]
+
+    run(test, Service({"tiny": serve_model("tiny", generator)}))

@@ -87,6 +87,21 @@ def test_the_body_is_handed_on_whole_and_once() -> None:
     assert heard == [{"type": "http.request", "body": b"abc", "more_body": False}, leaves]
 
 
+def test_an_application_that_fails_is_answered_for() -> None:
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": b""}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "method": "GET", "path": "/", "headers": [(b"host", b"localhost")]}
+    asyncio.run(Guard(nothing, Rules(), Counters(), ())(scope, receive, send))
+    assert [message.get("status") for message in sent] == [500, None]
+    assert b"failed" in sent[1]["body"]
+
+
 def test_hosts() -> None:
     far = Rules(loopback=False, hosts=frozenset({"good.example"}))
     near = Rules(hosts=frozenset({"good.example"}))

@@ -56,6 +56,21 @@ def test_start_ask_and_stop(server: Callable[..., Any], model_folder: Path) -> N
     assert running.errors == []
 
 
+def test_a_signal_drains_the_server_before_it_ends(server: Callable[..., Any]) -> None:
+    running = server("--drain", "3")
+    client, body = httpx.Client(base_url=running.address, timeout=300), {"text": TEXTS[0]}
+    with client, client.stream("POST", "/v1/stream", json=body) as answer:
+        running.process.send_signal(signal.SIGTERM)
+        while client.get("/readyz").status_code == 200:
+            time.sleep(0.01)
+        refused = client.post("/v1/generate", json=body)
+        assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
+        assert client.get("/healthz").status_code == 200
+        assert "event: done" in answer.read().decode()
+    assert running.process.wait(300) == 0
+    assert running.errors == []
+
+
 def test_a_killed_server_keeps_every_vote_it_acknowledged(server: Callable[..., Any], tmp_path: Path) -> None:
     lines = [json.dumps({"source": "s", "outputs": {"a": "x", "b": "y"}, "id": f"{n}"}) for n in range(8)]
     (tmp_path / "items.jsonl").write_text("\n".join(lines))

@@ -11,7 +11,7 @@ from serve_models import growing_generator
 from syntagma.errors import ConfigError
 from syntagma.search import Steering
 from syntagma.search.request import SearchRequest
-from syntagma.serve.worker import Busy, SearchFailed, Worker
+from syntagma.serve.worker import MANY, Busy, SearchFailed, Worker
 
 GENERATOR = growing_generator()
 SOURCES = [*TEXTS, "an apple", "I didn't", "He can't have an apple, didn't he?", "<NP>", "a mistake"]
@@ -114,6 +114,22 @@ def test_one_call_leaves_places_for_others() -> None:
         assert worker.waiting
         await many
         worker.stop()
+
+    asyncio.run(ask())
+
+
+def test_the_texts_of_a_call_with_many_take_turns_as_one() -> None:
+    async def ask() -> None:
+        worker = Worker(GENERATOR, batch=32)
+        many, few = [request(TEXTS[0]) for _ in range(MANY + 1)], [request(TEXTS[1]) for _ in range(2)]
+        worker.put(many)
+        worker.put(few)
+        assert len({one.call for one in many}) == 1
+        assert [one.call for one in few] == [None, None]
+        scheduler = worker.generator.scheduler(fair=True)
+        scheduler.add([*many, *few])
+        scheduler.step()
+        assert [lane is None for _, lane in scheduler._lanes] == [False, True]
 
     asyncio.run(ask())
 

@@ -54,7 +54,7 @@ def service(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
 
 @pytest.fixture
 def start(model: Path, tmp_path: Path) -> Iterator[Callable[..., Service]]:
-    """Start a service of one's own, with those arguments."""
+    """Start a separate service with those arguments."""
     started: list[Service] = []
 
     def run(*arguments: str) -> Service:

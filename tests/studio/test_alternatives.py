@@ -75,7 +75,7 @@ def test_a_finished_context_stands_once_and_then_as_a_line(tab: Tab) -> None:
     tab.page.click(tab.card(1))
     tab.page.fill("#edit-context", "i had <NP>")
     tab.page.locator("#edit .pins input").fill("a dream")
-    tab.page.get_by_text("let the rest of the beam compete").click()
+    tab.page.get_by_text("keep the other contexts").click()
     tab.page.click("#grow-on")  # it is finished one level later, the others are not
     expect(tab.page.locator(".branch-tab")).to_have_count(2)
     tab.finished()

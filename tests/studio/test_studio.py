@@ -180,9 +180,7 @@ def test_the_page_says_what_the_model_does_and_which_script_it_reads(tab: Tab) -
     assert "reads Chinese" in told[5]
 
 
-def test_a_text_in_another_script_is_refused_at_once_and_nothing_is_lost(
-    browser: Browser, model: Path, tmp_path: Path
-) -> None:
+def test_a_text_in_another_script_is_returned_unchanged_at_once(browser: Browser, model: Path, tmp_path: Path) -> None:
     service = Service(tmp_path, model=shutil.copytree(model, tmp_path / "paraphrase-en"))
     try:
         found = Tab(browser.new_page()).open(service.address)
@@ -191,8 +189,14 @@ def test_a_text_in_another_script_is_refused_at_once_and_nothing_is_lost(
         page.fill("#text", "Это моя книга.")
         expect(page.locator("#script")).to_contain_text("reads English")
         page.click("#grow")
-        expect(page.locator("#notice")).to_have_text(re.compile("Nothing grew: the model reads English"))
+        expect(page.locator("#sentence")).to_have_text("Это моя книга.")
+        expect(page.locator("#status")).to_have_text(
+            re.compile("^Returned unchanged: the model reads English, .*script.$")
+        )
+        expect(page.locator("#beam-section")).to_be_hidden()
+        page.click("#undo")
         expect(page.locator("#sentence")).to_have_text(text)
+        expect(page.locator("#beam-section")).to_be_visible()
         page.fill("#text", "Beijing is 北京.")
         expect(page.locator("#script")).to_be_hidden()
         assert found.console == []
@@ -363,7 +367,7 @@ def test_wishes_reach_the_search_and_the_beam_may_compete(tab: Tab) -> None:
     page.click(tab.card(1))
     page.fill("#edit-require", "husband")
     page.locator(".label-wishes label", has_text="PP").locator("select").select_option("require")
-    page.get_by_label("let the rest of the beam compete with it").check()
+    page.get_by_label("keep the other contexts of this depth beside it").check()
     page.click("#grow-on")
     expect(page.locator(".branch-tab")).to_have_count(2)
     assert "husband" in tab.finished()

@@ -133,7 +133,7 @@ def test_a_disk_that_is_full(whole: Path, configure: Configure, tmp_path: Path, 
 
 
 def test_a_plan_made_by_the_clock_is_kept(configure: Configure, tmp_path: Path) -> None:
-    config = configure(minutes=2, steps=50, schedule="cosine", validate_every=50, save_every=50)
+    config = configure(minutes=1000, steps=50, schedule="cosine", validate_every=50, save_every=50)
     train(config, tmp_path / "whole", quiet=True)
     stop_after(tmp_path / "killed", config, 45)
     assert [path.name for path in (tmp_path / "killed" / "checkpoints").iterdir()] == ["step-00000036"]

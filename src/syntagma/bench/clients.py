@@ -1,4 +1,4 @@
-"""Clients of a server on loopback, as many at once as one asks for, and the answers that they met."""
+"""Concurrent clients of a server on loopback, and the answers that they received."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from itertools import cycle
 from typing import Any, NamedTuple
 
-GIVE_UP = 60.0
-"""Seconds after which a client waits no longer."""
+GRACE = 10.0
+"""Seconds after the end for which the last answers are awaited; those that have not come then never came."""
 
 
 class Call(NamedTuple):
-    """A request: where it goes and what it says."""
+    """A request: its path and its body."""
 
     path: str
     body: bytes
@@ -30,7 +30,7 @@ class Call(NamedTuple):
 
 @dataclass
 class Load:
-    """The answers that some clients met; a request without an answer has status 0."""
+    """The answers that some clients received; a request without an answer has status 0."""
 
     seconds: float = 0.0
     statuses: Counter[int] = field(default_factory=Counter)
@@ -79,9 +79,18 @@ async def _ask(port: int, calls: Sequence[Call], clients: int, seconds: float) -
     begun = time.monotonic()
     starts = (number % len(calls) for number in range(clients))
     turned = ([*calls[start:], *calls[:start]] for start in starts)
-    await asyncio.gather(*(_client(port, mine, load, begun + seconds) for mine in turned))
+    tasks = [asyncio.ensure_future(_client(port, own, load, begun + seconds)) for own in turned]
+    await _end(tasks, seconds + GRACE)
     load.seconds = time.monotonic() - begun
     return load
+
+
+async def _end(tasks: Sequence[asyncio.Future[None]], seconds: float) -> None:
+    """Wait for clients, so long and no longer."""
+    await asyncio.wait(tasks, timeout=seconds)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _ask_beside(
@@ -89,10 +98,10 @@ async def _ask_beside(
 ) -> tuple[Load, Load]:
     crowd = Load()
     begun = time.monotonic()
-    tasks = [asyncio.ensure_future(_client(port, mine, crowd, begun + settle + seconds)) for mine in others]
+    tasks = [asyncio.ensure_future(_client(port, own, crowd, begun + settle + seconds)) for own in others]
     await asyncio.sleep(settle)
     load = await _ask(port, calls, 1, seconds)
-    await asyncio.gather(*tasks)
+    await _end(tasks, GRACE)
     crowd.seconds = time.monotonic() - begun
     return load, crowd
 
@@ -104,7 +113,7 @@ async def _client(port: int, calls: Sequence[Call], load: Load, end: float) -> N
         begun = time.monotonic()
         try:
             retry = await _talk(port, waiting, load, end)
-        except (OSError, asyncio.IncompleteReadError, TimeoutError):
+        except (OSError, asyncio.IncompleteReadError):
             load.note(0, time.monotonic() - begun)
             retry = 1.0
         await asyncio.sleep(min(retry, max(0.0, end - time.monotonic())))
@@ -118,8 +127,11 @@ async def _talk(port: int, calls: Iterator[Call], load: Load, end: float) -> flo
             path, body = next(calls)
             head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: application/json\r\n"
             writer.write(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
-            async with asyncio.timeout(GIVE_UP):
+            try:
                 status, retry = await _answer(reader)
+            except asyncio.CancelledError:
+                load.note(0, time.monotonic() - begun)
+                raise
             load.note(status, time.monotonic() - begun)
             if status == 503:
                 return retry

@@ -33,8 +33,8 @@ def median_of(runs: int, *calls: Callable[[], object]) -> list[float]:
 def _timed(runs: int, calls: tuple[Callable[[], object], ...]) -> list[list[float]]:
     times: list[list[float]] = [[] for _ in calls]
     for _ in range(runs):
-        for mine, call in zip(times, calls, strict=True):
+        for seconds, call in zip(times, calls, strict=True):
             start = time.perf_counter()
             call()
-            mine.append(time.perf_counter() - start)
+            seconds.append(time.perf_counter() - start)
     return times

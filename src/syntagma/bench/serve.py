@@ -11,9 +11,9 @@ from __future__ import annotations
 import math
 import os
 import re
-import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,10 +23,12 @@ from syntagma.bench.report import Measurement
 from syntagma.errors import InputError
 from syntagma.files import read_lines
 
-CLIENTS, SECONDS, WARM_UP = 200, 30.0, 3.0
+CLIENTS, SECONDS, WARM_UP, ALONE = 200, 30.0, 3.0, 10.0
 SLOWEST_MS, TARGET_GROWTH = 2_000.0, 3.0
 """How long an answer or a refusal takes at most; how much longer an ordinary one takes beside the worst requests."""
 PARSED = 64
+STOP = 10.0
+"""Seconds in which the server has to end."""
 
 _SENTENCES = (
     "It seems like he has made a mistake.",
@@ -60,12 +62,14 @@ def run(
     with _server(model) as (process, port):
         ask(port, kinds["generate"], clients, min(WARM_UP, length))
         before = _megabytes(process.pid)
-        one = ask(port, kinds["generate"], 1, length)
-        if not one.statuses[200]:
+        single = ask(port, kinds["generate"], 1, min(ALONE, length))
+        if not single.statuses[200]:
             raise InputError("no request was answered", remedy="look at what the server says on stderr")
+        alone = single.percentile(0.5)
+        yield Measurement("generate: one client alone, p50", alone, "ms")
         for kind, calls in kinds.items():
             many = ask(port, calls, clients, length)
-            peer = ("one at a time", one.rate, many.rate / one.rate) if kind == "generate" else (None, None, None)
+            peer = ("one at a time", single.rate, many.rate / single.rate) if kind == "generate" else (None, None, None)
             yield Measurement(f"{kind}: answers to {clients} clients", many.rate, "requests/s", *peer)
             for share in (0.5, 0.95):
                 yield Measurement(f"{kind}: time of an answer, p{100 * share:.0f}", many.percentile(share), "ms")
@@ -77,7 +81,7 @@ def run(
             yield Measurement(f"{kind}: neither answered nor refused", many.failed, "requests", "target", 0.0)
         beside, crowd = ask_beside(port, kinds["generate"], worst(), length)
         after = _megabytes(process.pid)
-    alone, median = one.percentile(0.5), beside.percentile(0.5)
+    median = beside.percentile(0.5)
     growth = median / alone if beside.latencies else math.inf
     yield Measurement("an answer beside the worst requests, p50", median, "ms", "alone", alone, 1 / growth)
     yield Measurement("the same as a ratio", growth, "x", "target", TARGET_GROWTH, TARGET_GROWTH / growth)
@@ -127,6 +131,7 @@ def worst() -> list[list[Call]]:
         ],
         [
             Call.of("/v1/generate", {"texts": [breathless[:400]] * 32, **wide}),
+            Call.of("/v1/generate", {"texts": [*_SENTENCES] * 4}),
             Call.of("/v1/parse", {"texts": [breathless[:400]] * PARSED}),
             Call.of("/v1/sentences", {"text": "a. " * 6_000}),
         ],
@@ -150,17 +155,25 @@ def _server(model: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
     environment = {name: value for name, value in os.environ.items() if name != "SYNTAGMA_TOKEN"}
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
     assert process.stderr is not None
+    drain = threading.Thread(target=sys.stderr.writelines, args=(process.stderr,), daemon=True)
     try:
         line = process.stderr.readline()
-        found = re.search(r"at http://[\d.]+:(\d+)/", line)
-        if found is None:
+        address = re.search(r"at http://[\d.]+:(\d+)/", line)
+        if address is None:
             what = line.strip().removeprefix("syntagma: ") or "it said nothing"
             raise InputError(f"the server did not start: {what}", remedy="mend that")
-        yield process, int(found[1])
+        drain.start()
+        yield process, int(address[1])
     finally:
-        if process.poll() is None:
-            process.send_signal(signal.SIGTERM)
-        process.communicate()
+        process.terminate()
+        try:
+            process.wait(STOP)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        if drain.is_alive():
+            drain.join()
+        process.stderr.close()
 
 
 def _megabytes(pid: int) -> float:

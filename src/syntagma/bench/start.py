@@ -29,12 +29,12 @@ def run(data: Path | None = None, *, quick: bool = False) -> Iterator[Measuremen
     """
     runs = 1 if quick else 3
     times = median_of(runs, _importing_torch, *(partial(_syntagma, words) for words in _COMMANDS.values()))
-    torch, *ours = times
-    for name, seconds in zip(_COMMANDS, ours, strict=True):
+    torch, *own = times
+    for name, seconds in zip(_COMMANDS, own, strict=True):
         yield Measurement(
             f"{name}, median of {runs}", 1000 * seconds, "ms", "import torch", 1000 * torch, torch / seconds
         )
-    paraphrase = ours[list(_COMMANDS).index(PARAPHRASE)]
+    paraphrase = own[list(_COMMANDS).index(PARAPHRASE)]
     yield Measurement("a cold paraphrase, as a share of `import torch`", 100 * paraphrase / torch, "%")
     yield Measurement("of which loading the parser's graph", 1000 * median_of(runs, _load_parser)[0], "ms")
     if data is not None and not quick:
@@ -52,9 +52,9 @@ def _environment(project: Path) -> Iterator[Measurement]:
         if done.returncode:
             what = f"pip could not install it ({done.stderr.strip().splitlines()[-1]})"
             raise InputError(what, Place(str(project)), "see that pip reaches its packages")
-        total, mine = _megabytes(Path(folder).rglob("*")), _megabytes(Path(folder).rglob("syntagma/**/*"))
+        total, own = _megabytes(Path(folder).rglob("*")), _megabytes(Path(folder).rglob("syntagma/**/*"))
     yield Measurement("a fresh environment after `pip install .`", total, "MB")
-    yield Measurement("of which ours, weights included", mine, "MB")
+    yield Measurement("of which ours, weights included", own, "MB")
 
 
 def _megabytes(paths: Iterable[Path]) -> float:

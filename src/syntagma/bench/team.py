@@ -1,4 +1,4 @@
-"""Processes that each hold all engines and write their share of the sentences when they are told."""
+"""Processes that each hold all engines and write their share of the sentences on demand."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class Team:
         self._members = []
         self._lines: list[Connection] = []
         for rank in range(size):
-            ours, theirs = context.Pipe()
+            end, member_end = context.Pipe()
             place = folder / f"member-{rank}"
-            member = context.Process(target=_work, args=(theirs, data, texts[rank::size], place), daemon=True)
+            member = context.Process(target=_work, args=(member_end, data, texts[rank::size], place), daemon=True)
             member.start()
-            theirs.close()  # so that a member that dies ends our waiting for it
+            member_end.close()  # so that a member that dies ends our waiting for it
             self._members.append(member)
-            self._lines.append(ours)
+            self._lines.append(end)
         self._names: list[str] = []
         for line in self._lines:  # until the last has loaded
             self._names = _heard(line)
@@ -64,7 +64,7 @@ def _heard(line: Connection) -> Any:
 
 
 def _work(line: Connection, data: Path, texts: list[str], folder: Path) -> None:
-    """Until the line is closed: run what is asked for."""
+    """Serve requests until the connection is closed."""
     import torch
 
     keep_freed_memory()

@@ -63,11 +63,11 @@ def run(
             steps = [make_step(preset, examples, precision) for precision in precisions]
             for step in steps:
                 step()
-            ours = [_levels(examples) / taken for taken in best_of(runs, *steps)]
+            rates = [_levels(examples) / seconds for seconds in best_of(runs, *steps)]
             what = f"train {preset}, {len(examples)} sentences of {name}, {threads} threads"
-            yield Measurement(what, ours[0], "triplets/s")
-            if len(ours) > 1:
-                yield Measurement(f"{what}, bf16", ours[1], "triplets/s", "in fp32", ours[0], ours[1] / ours[0])
+            yield Measurement(what, rates[0], "triplets/s")
+            if len(rates) > 1:
+                yield Measurement(f"{what}, bf16", rates[1], "triplets/s", "in fp32", rates[0], rates[1] / rates[0])
     finally:
         torch.set_num_threads(before)
 
@@ -82,9 +82,9 @@ def _grouped(preset: str, count: int, runs: int) -> Iterator[Measurement]:
     for step in steps:
         step()
     seconds = best_of(runs, *steps)
-    ours, theirs = (_levels(grouped) / taken for taken in seconds)
+    rate, peer_rate = (_levels(grouped) / elapsed for elapsed in seconds)
     what = f"train {preset}, all levels of {count} sentences together"
-    yield Measurement(what, ours, "triplets/s", "each level with its source again", theirs, ours / theirs)
+    yield Measurement(what, rate, "triplets/s", "each level with its source again", peer_rate, rate / peer_rate)
     difference = abs(losses[0] - losses[1]) / abs(losses[1])
     yield Measurement("difference of their losses", difference * 1e6, "millionths")
 

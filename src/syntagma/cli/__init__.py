@@ -77,7 +77,7 @@ def _root(version: bool = typer.Option(False, "--version", help="Print the versi
 
 
 def main() -> None:
-    """Run the command; what the input or the system is at fault for is one sentence on stderr and exit code 1."""
+    """Run the command; an error in the input or of the system is one sentence on stderr and exit code 1."""
     keep_freed_memory()
     sys.exit(_guarded(command_line(*sys.argv[1:2])))
 
@@ -102,11 +102,11 @@ def _guarded(command: Callable[[], object]) -> int:
         _drop_output()
         return 1
     except Exception as error:
-        told = error if isinstance(error, SyntagmaError) else explain(error)
-        if told is None or (os.environ.get("SYNTAGMA_TRACEBACK") and not isinstance(error, SyntagmaError)):
+        message = error if isinstance(error, SyntagmaError) else explain(error)
+        if message is None or (os.environ.get("SYNTAGMA_TRACEBACK") and not isinstance(error, SyntagmaError)):
             raise
         _drop_output()
-        print(f"syntagma: {told}", file=sys.stderr)
+        print(f"syntagma: {message}", file=sys.stderr)
         return 1
     return 0
 

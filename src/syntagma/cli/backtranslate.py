@@ -61,7 +61,7 @@ def backtranslate(
     workers: Annotated[
         int | None, option(_RUN, "Processes or Ray actors, a thread each.", show_default="all cores", min=1)
     ] = None,
-    overwrite: Annotated[bool, option(_RUN, "Start anew where --out holds other pairs.", "--overwrite")] = False,
+    overwrite: Annotated[bool, option(_RUN, "Start again where --out holds other pairs.", "--overwrite")] = False,
     as_json: Annotated[bool, option(_RUN, "The counts as one JSON object on stdout.", "--json")] = False,
 ) -> None:
     """Make paraphrase pairs: English text there and back through two translation models, or a bitext's foreign side.

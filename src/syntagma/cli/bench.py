@@ -93,7 +93,7 @@ def _show(rows: Iterable[Measurement], as_json: bool) -> None:
         return
     table = Table("what", "ours", "peer", "peer's", "ratio")
     for row in rows:
-        print(f"measured: {row.what}", file=sys.stderr)
-        ours, peers = (None if value is None else f"{value:,.1f} {row.unit}" for value in (row.ours, row.peers))
-        table.add_row(row.what, ours, row.peer, peers, None if row.ratio is None else f"{row.ratio:.2f}x")
+        own, peers = (None if value is None else f"{value:,.1f} {row.unit}" for value in (row.ours, row.peers))
+        print(f"measured: {row.what}: {own}", file=sys.stderr)
+        table.add_row(row.what, own, row.peer, peers, None if row.ratio is None else f"{row.ratio:.2f}x")
     Console().print(table)

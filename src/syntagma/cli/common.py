@@ -51,7 +51,7 @@ def option(panel: str, help: str | None, *names: str, **more: Any) -> Any:
 
 @contextmanager
 def resumable() -> Iterator[None]:
-    """Work that the same command takes up again: Ctrl-C says so."""
+    """Work that the same command resumes: Ctrl-C says so."""
     try:
         yield
     except KeyboardInterrupt:
@@ -120,7 +120,7 @@ def report(as_json: bool, sentence: str, **facts: Any) -> None:
 
 @contextmanager
 def progress(what: str, total: Callable[[], int | None]) -> Iterator[Callable[[int], None]]:
-    """A bar on stderr, if that is a terminal, which is told how many more are done; `total` is asked for then only."""
+    """A progress bar on stderr, if that is a terminal, to be called with how many more are done."""
     if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         yield lambda done: None
         return

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 _SETTINGS = "syntagma.search.options:SearchOptions"
-_MODEL, _ABOUT = "The model", "What it says of itself"
+_MODEL, _ABOUT = "The model", "Model card"
 
 
 class PrecisionKind(StrEnum):

@@ -163,7 +163,7 @@ def generate(
         alone = chosen.profile or chosen.executor != "local" or chosen.threads is not None
         alone = alone or bool(texts) or not Path(source).is_file()
         workers, lines = (1, lines) if alone else _workers(lines, device)
-    run = {
+    run: dict[str, Any] = {} if out is None else {
         "model": _fingerprint(model), "search": how.to_dict(), "steering": asked, "nbest": nbest,
         "trace": trace, "json": as_json, "precision": precision,
     }  # fmt: skip
@@ -218,7 +218,8 @@ def _write(
         advance(1)
         if not isinstance(result, list):
             failed += 1
-            print(f"syntagma: line {number}: {result}", file=sys.stderr)
+            where = "" if result.place.line else f"line {number}: "
+            print(f"syntagma: {where}{result}", file=sys.stderr)
         elif result and (note := result[0].note):
             notes[note] += 1
             if notes[note] <= _NOTES_SHOWN:

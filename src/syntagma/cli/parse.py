@@ -46,7 +46,7 @@ def parse(
     ] = "-",
     tokenized: Annotated[
         bool,
-        option("Texts", "The words are already apart: cut at white space only.", "--tokenized"),
+        option("Texts", "The text is tokenised: split it at white space only.", "--tokenized"),
     ] = False,
     draw: Annotated[bool, option("Output", "Draw the trees.", "--draw")] = False,
     as_json: Annotated[bool, option("Output", "One JSON object a sentence: text, words, tree.", "--json")] = False,

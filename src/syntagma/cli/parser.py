@@ -67,7 +67,7 @@ RejectsFile = Annotated[
 def train(
     out: Annotated[
         Path,
-        option("The run", "The run's folder: model, checkpoint, log. A run that is there goes on."),
+        option("The run", "The run's folder: model, checkpoint, log. An existing run is resumed."),
     ],
     gold: Annotated[
         list[str] | None,
@@ -265,9 +265,11 @@ def _table(every: BracketScore, pruned: BracketScore, labels: tuple[str, ...]) -
         "no_crossing": "sentences without crossing",
         "tagging": "tagging accuracy",
     }
-    ours, theirs = every.figures(), pruned.figures()
+    all_labels, kept_labels = every.figures(), pruned.figures()
     for key, name in names.items():
-        table.add_row(name, *(f"{v:.2f}" if isinstance(v, float) else f"{v:,}" for v in (ours[key], theirs[key])))
+        table.add_row(
+            name, *(f"{v:.2f}" if isinstance(v, float) else f"{v:,}" for v in (all_labels[key], kept_labels[key]))
+        )
     Console(width=None if sys.stdout.isatty() else 100).print(table)
 
 

@@ -73,7 +73,7 @@ def prepare(
         int | None,
         option(_RUN, "Processes or Ray actors; as many as there are cores where not given.", show_default=False),
     ] = None,
-    overwrite: Annotated[bool, option(_RUN, "Start anew where --out holds another corpus.", "--overwrite")] = False,
+    overwrite: Annotated[bool, option(_RUN, "Start again where --out holds another corpus.", "--overwrite")] = False,
     as_json: Annotated[
         bool, option(_RUN, "Say on standard output what was made, as one JSON object.", "--json")
     ] = False,

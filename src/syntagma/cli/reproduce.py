@@ -188,8 +188,10 @@ def _changes(
 
 def _without(recipe: Recipe, system: str) -> dict[str, Any]:
     """The changes that take a system's rows away, and the comparisons with them."""
-    gone = [name for name, row in recipe.rows.items() if row.system == system]
-    return dict.fromkeys(gone) | {name: {"against": None} for name, row in recipe.rows.items() if row.against in gone}
+    removed = [name for name, row in recipe.rows.items() if row.system == system]
+    return dict.fromkeys(removed) | {
+        name: {"against": None} for name, row in recipe.rows.items() if row.against in removed
+    }
 
 
 def _list(as_json: bool) -> None:

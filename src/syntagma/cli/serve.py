@@ -65,7 +65,7 @@ def serve(
     ] = 0.75,
     drain: Annotated[
         float,
-        option("Load", "Seconds to go on serving after a signal, while /readyz answers 503."),
+        option("Load", "Seconds after a signal for a proxy to see it: /readyz and new requests get 503."),
     ] = 0.0,
     log_level: Annotated[str, option("Load", "error, warning, info (a line for each request) or debug.")] = "warning",
     threads: Annotated[

@@ -57,9 +57,9 @@ def explain_flags(command: Any) -> None:
 
     silent = [flag for flag in command.params if getattr(flag, "help", "") is None and not flag.hidden]
     if silent:
-        told = {line.name: line.help for place in command.where for line in describe(load_class(place))}
+        texts = {line.name: line.help for place in command.where for line in describe(load_class(place))}
         for flag in silent:
-            flag.help = told[flag.name] + (" Repeat it for several." if flag.multiple else "")
+            flag.help = texts[flag.name] + (" Repeat it for several." if flag.multiple else "")
 
 
 def modern(args: Sequence[str], declared: Collection[str], places: Sequence[str], former: str = "") -> Iterator[str]:
@@ -225,13 +225,13 @@ def read_settings(settings: Sequence[str], *places: str) -> list[dict[str, Any]]
     from syntagma.settings import split_arguments, unknown
 
     kinds = [load_class(place) for place in places]
-    mine: list[list[str]] = [[] for _ in kinds]
+    by_kind: list[list[str]] = [[] for _ in kinds]
     for argument, (name, _) in zip(settings, split_arguments(settings), strict=True):
         home = next((index for index, kind in enumerate(kinds) if name in _names(kind)), None)
         if home is None:
             raise unknown(name, {known for kind in kinds for known in get_type_hints(kind)}, "this command")
-        mine[home].append(argument)
-    return [kind.read_arguments(arguments) for kind, arguments in zip(kinds, mine, strict=True)]
+        by_kind[home].append(argument)
+    return [kind.read_arguments(arguments) for kind, arguments in zip(kinds, by_kind, strict=True)]
 
 
 def _names(kind: type[Settings]) -> set[str]:

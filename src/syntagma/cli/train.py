@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _SETTINGS = ("syntagma.train.config:TrainConfig", "syntagma.network.config:ModelConfig")
 _DECIDED = ("vocabulary", "outputs", "labels", "pad", "start", "end", "sep", "part")
 """Settings of the network that the corpus decides."""
-_RUN, _MODEL, _REPORT = "The run", "The model", "What it says"
+_RUN, _MODEL, _REPORT = "The run", "The model", "Reports"
 
 
 def register(app: typer.Typer) -> None:
@@ -29,7 +29,7 @@ def register(app: typer.Typer) -> None:
 
 
 def train(
-    out: Annotated[Path, option(_RUN, "The run's folder; a run that is there goes on. The model ends up in it.")],
+    out: Annotated[Path, option(_RUN, "The run's folder; an existing run is resumed. The model is written there.")],
     settings: Annotated[
         list[str] | None,
         typer.Argument(help="key=value, of training or of the network (see --settings).", show_default=False),

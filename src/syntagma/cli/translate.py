@@ -88,15 +88,15 @@ def _check(model: str, source: str | None, target: str | None, sample: Sequence[
 
     folder = find_folder(model, "model", "model")
     purpose = Purpose.of(read_mapping(folder / "config.json").get("about", {}), folder.resolve().name)
-    asked = {"--from": (source, purpose.source_language), "--to": (target, purpose.target_language)}
-    for flag, (wanted, known) in asked.items():
+    requested = {"--from": (source, purpose.source_language), "--to": (target, purpose.target_language)}
+    for flag, (wanted, known) in requested.items():
         if wanted and known and wanted != known:
             what = f"the model {model} translates {_direction(purpose)}, but {flag} is {wanted}"
             raise ConfigError(what, remedy="leave out --model, or the language")
     guessed = guess_language(sample)
     if guessed and purpose.source_language and guessed != purpose.source_language:
-        told = f"the text looks like {_name(guessed)}, but the model {model} reads {_name(purpose.source_language)}"
-        print(f"syntagma: {told}; --from {purpose.source_language} says that it is right", file=sys.stderr)
+        note = f"the text looks like {_name(guessed)}, but the model {model} reads {_name(purpose.source_language)}"
+        print(f"syntagma: {note}; --from {purpose.source_language} says that it is right", file=sys.stderr)
 
 
 def _choose(source: str | None, target: str | None, sample: Sequence[str]) -> str:
@@ -106,21 +106,21 @@ def _choose(source: str | None, target: str | None, sample: Sequence[str]) -> st
     from syntagma.text.language import guess_language
 
     models = bundled_purposes("translate")
-    fitting = {name: one for name, one in models.items() if target in (None, one.target_language)}
-    sources = [one.source_language or "" for one in fitting.values()]
+    fitting = {name: model for name, model in models.items() if target in (None, model.target_language)}
+    sources = [model.source_language or "" for model in fitting.values()]
     guessed = None if source else guess_language(sample) or (guess_language(sample, sources) if sources else None)
     wanted = source or guessed
-    chosen = [name for name, one in fitting.items() if wanted in (None, one.source_language)]
+    chosen = [name for name, model in fitting.items() if wanted in (None, model.source_language)]
     if not chosen:
-        if guessed and guessed in (target, *(one.target_language for one in models.values() if not target)):
+        if guessed and guessed in (target, *(model.target_language for model in models.values() if not target)):
             what = f"the text looks like {_name(guessed)} already"
             raise ConfigError(what, remedy="say its language with --from, or another one to translate into with --to")
         raise ConfigError(*_missing(wanted, target, guessed is not None, models))
     name = chosen[0]
     if source is None:
         known = f"the text looks like {_name(guessed)}" if guessed else "the text's language is not clear"
-        told = f"{known}: {name} translates it {_direction(models[name])}"
-        print(f"syntagma: {told} (--from says another language)", file=sys.stderr)
+        note = f"{known}: {name} translates it {_direction(models[name])}"
+        print(f"syntagma: {note} (--from says another language)", file=sys.stderr)
     return name
 
 
@@ -128,8 +128,8 @@ def _missing(
     source: str | None, target: str | None, guessed: bool, models: Mapping[str, Purpose]
 ) -> tuple[str, None, str]:
     """The error where no bundled model translates in a direction: the fact, no place, and the recipe for one."""
-    asked = " ".join(f"{word} {_name(code)}" for word, code in (("from", source), ("to", target)) if code)
-    known = ", ".join(f"{name} ({_direction(one)})" for name, one in models.items())
+    direction = " ".join(f"{word} {_name(code)}" for word, code in (("from", source), ("to", target)) if code)
+    known = ", ".join(f"{name} ({_direction(model)})" for name, model in models.items())
     if source and source == target:
         return f"both languages are {_name(source)}", None, "use `syntagma paraphrase` for English"
     seen = f"the text looks like {_name(source)}, and " if guessed else ""
@@ -141,7 +141,7 @@ def _missing(
         made = f"train one of your own pairs with the recipe translate-small ({_HOW})"
     remedy = f"{made}, which --model takes; bundled are: {known}"
     return (
-        f"{seen}no bundled model translates {asked}",
+        f"{seen}no bundled model translates {direction}",
         None,
         f"say --from if it is not, or {remedy}" if seen else remedy,
     )
@@ -185,7 +185,10 @@ def _peek() -> str:
     peek = getattr(getattr(sys.stdin, "buffer", None), "peek", None)
     head: bytes = peek(1) if peek else b""
     if head.startswith(b"\x1f\x8b"):
-        head = zlib.decompressobj(wbits=31).decompress(head)
+        try:
+            head = zlib.decompressobj(wbits=31).decompress(head)
+        except zlib.error:  # whoever reads all of it will say so
+            return ""
     return head.decode("utf-8", errors="ignore")
 
 

@@ -1,4 +1,4 @@
-"""`syntagma votes`: what the votes of a blind comparison say."""
+"""`syntagma votes`: the result of a blind comparison."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ def _control(file: Path, as_json: bool, as_csv: bool) -> bool:
         writer = csv.DictWriter(sys.stdout, [*edits[0], "judgements"], lineterminator="\n")
         writer.writeheader()
         for edit in edits:
-            said = {who: followed for who, number, followed in judgements if number == edit["edit"]}
-            writer.writerow(edit | {"judgements": json.dumps(said)})
+            answers = {judge: followed for judge, number, followed in judgements if number == edit["edit"]}
+            writer.writerow(edit | {"judgements": json.dumps(answers)})
     elif as_json:
         for row in rows:
             print(json.dumps(row.to_dict(), ensure_ascii=False))

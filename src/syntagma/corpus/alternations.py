@@ -112,8 +112,8 @@ def alternations(text: str, tree: Tree) -> list[tuple[str, str]]:
     if parts is None:
         return []
     tags = [leaf.label for part in parts for leaf in part.preterminals()]
-    found = [(name, _write(pieces, words, tags)) for name, rule in RULES.items() for pieces in rule(parts)]
-    return [(name, sentence) for name, sentence in found if sentence != text]
+    sentences = [(name, _write(pieces, words, tags)) for name, rule in RULES.items() for pieces in rule(parts)]
+    return [(name, sentence) for name, sentence in sentences if sentence != text]
 
 
 def _clause(tree: Tree, words: Sequence[str]) -> list[Phrase] | None:
@@ -188,28 +188,28 @@ def _front(parts: Sequence[Phrase]) -> Iterator[list[Piece]]:
     elif not adjunct.is_time() or before.words[0] in ("is", "was", "were", "are", "'s", "be", "been"):
         return
     end = adjunct.start - (before.words == (",",))
-    rest = Phrase("", 0, end)
+    clause = Phrase("", 0, end)
     commas = sum(word == "," for part in parts for word in part.words) - (before.words == (",",))
     if end > 1 and not commas and adjunct.end == parts[-2].end:
-        yield [adjunct, ",", rest, parts[-1]]
+        yield [adjunct, ",", clause, parts[-1]]
 
 
 def _back(parts: Sequence[Phrase]) -> Iterator[list[Piece]]:
     """An adjunct at the end: Because it rained, we slept. -> We slept because it rained."""
-    adjunct, rest = parts[0], [part for part in parts[1:-1] if part.words != (",",)]
+    adjunct, main = parts[0], [part for part in parts[1:-1] if part.words != (",",)]
     verb = _verb_phrase(parts)
-    if verb is None or not _is_simple(parts) or len(rest) < 2 or rest[0].label != "NP":
+    if verb is None or not _is_simple(parts) or len(main) < 2 or main[0].label != "NP":
         return
     clause = adjunct.is_adverbial_clause()
     if not clause and not adjunct.is_time():
         return
-    subject = rest[0].words
+    subject = main[0].words
     if clause and len(subject) == 1 and subject[0] in _THIRD_PERSON and adjunct.words[1] not in _THIRD_PERSON:
         return  # the pronoun would come before what it stands for
     if any(child.label in ("SBAR", "S") for child in verb.children):
         return
     comma = [","] if adjunct.words[0] in ("although", "though") else []
-    yield [*rest, *comma, adjunct, parts[-1]]
+    yield [*main, *comma, adjunct, parts[-1]]
 
 
 def _passive(parts: Sequence[Phrase]) -> Iterator[list[Piece]]:
@@ -274,28 +274,32 @@ def _dative(parts: Sequence[Phrase]) -> Iterator[list[Piece]]:
     verb = _verb_phrase(parts)
     if verb is None or len(verb.children) < 3 or verb.children[0].words[0] not in _DATIVE:
         return
-    head, one, other, *tail = verb.children
+    head, first, second, *tail = verb.children
     start: list[Piece] = [_before(parts, verb), head]
-    if one.label == other.label == "NP" and not other.is_time() and other.determined:
-        yield [*start, other, "to", one, *tail, parts[-1]]
+    if first.label == second.label == "NP" and not second.is_time() and second.determined:
+        yield [*start, second, "to", first, *tail, parts[-1]]
     elif (
-        one.label == "NP" and one.determined and other.label == "PP" and other.words[0] == "to" and len(other.words) < 6
+        first.label == "NP"
+        and first.determined
+        and second.label == "PP"
+        and second.words[0] == "to"
+        and len(second.words) < 6
     ):
-        yield [*start, Phrase("", other.start + 1, other.end), one, *tail, parts[-1]]
+        yield [*start, Phrase("", second.start + 1, second.end), first, *tail, parts[-1]]
 
 
 def _gerund_subject(parts: Sequence[Phrase]) -> Iterator[list[Piece]]:
     """A gerund as subject: It is hard to learn Finnish. -> Learning Finnish is hard."""
     if len(parts) != 3 or parts[0].words != ("it",) or parts[1].label != "VP":
         return
-    verb, *rest = parts[1].children
-    negation = [part for part in rest if part.words in (("not",), ("n't",))]
-    rest = [part for part in rest if part not in negation]
-    if rest and len(rest) == 1 and rest[0].label == "ADJP":
-        rest = rest[0].children
-    if len(rest) < 2 or verb.words[0] not in ("is", "'s", "was") or rest[-1].label != "S":
+    verb, *complements = parts[1].children
+    negation = [part for part in complements if part.words in (("not",), ("n't",))]
+    complements = [part for part in complements if part not in negation]
+    if complements and len(complements) == 1 and complements[0].label == "ADJP":
+        complements = complements[0].children
+    if len(complements) < 2 or verb.words[0] not in ("is", "'s", "was") or complements[-1].label != "S":
         return
-    quality, action = rest[:-1], rest[-1]
+    quality, action = complements[:-1], complements[-1]
     leaves = list(action.preterminals())
     if action.words[0] != "to" or len(leaves) < 3 or leaves[1].label != "VB":
         return
@@ -315,11 +319,11 @@ def _particle(parts: Sequence[Phrase]) -> Iterator[list[Piece]]:
     verb = _verb_phrase(parts)
     if verb is None or len(verb.children) < 3 or verb.children[0].words[0] in ("end", "ends", "ended"):
         return
-    head, one, other, *tail = verb.children
-    noun = one if one.label == "NP" else other
-    if {one.label, other.label} != {"PRT", "NP"} or len(noun.words) > 3 or next(noun.preterminals()).label == "PRP":
+    head, first, second, *tail = verb.children
+    noun = first if first.label == "NP" else second
+    if {first.label, second.label} != {"PRT", "NP"} or len(noun.words) > 3 or next(noun.preterminals()).label == "PRP":
         return
-    yield [_before(parts, verb), head, other, one, *tail, parts[-1]]
+    yield [_before(parts, verb), head, second, first, *tail, parts[-1]]
 
 
 def _said(parts: Sequence[Phrase]) -> Iterator[list[Piece]]:

@@ -69,10 +69,10 @@ def prepare(
 def _all_labels(name: str) -> tuple[str, ...]:
     """Everything that a parser puts on a node, but for the root."""
     parser = load_parser(name)
-    found = tuple(label for label in (*parser.labels, *getattr(parser, "tags", ())) if label != ROOT)
-    if not found:
+    labels = tuple(label for label in (*parser.labels, *getattr(parser, "tags", ())) if label != ROOT)
+    if not labels:
         raise ConfigError(f"the parser {name} does not say which labels it makes", remedy="name them with --labels")
-    return found
+    return labels
 
 
 def _make(options: CorpusOptions, folder: Path, executor: str, workers: int, watch: Watch) -> None:
@@ -120,14 +120,14 @@ def _parse(options: CorpusOptions, work: Path, executor: str, workers: int, watc
         total = seen / ingest.rows.done if ingest.rows.done else None
         watch(Progress("parse", before + fresh, total, before))
     watch(Progress("parse", before + fresh, before + fresh, before))
-    found = [summaries[number] for number in sorted(summaries)]
-    parsers = {tuple(summary.parser) for summary in found if summary.parser is not None}
+    ordered = [summaries[number] for number in sorted(summaries)]
+    parsers = {tuple(summary.parser) for summary in ordered if summary.parser is not None}
     if len(parsers) > 1:
         names = " and ".join(sorted(" ".join(parser) for parser in parsers))
         raise StaleWork(
             f"parts of this corpus were parsed by {names}", Place(str(work.parent)), "start anew with --overwrite"
         )
-    return found
+    return ordered
 
 
 def _spool(chunk: Chunk, work: Path) -> Path:
@@ -268,11 +268,11 @@ def _write_facts(
     shards: dict[str, list[int]] = {}
     for job in jobs:
         shards.setdefault(job.split, []).append(sum(stop - start for _, start, stop in job.pieces))
-    rows, pairs = sum(one.rows for one in summaries), sum(one.pairs for one in summaries)
+    rows, pairs = sum(summary.rows for summary in summaries), sum(summary.pairs for summary in summaries)
     kept = sum(sum(sizes) for sizes in shards.values())
     of_rows = sum(count for reason, count in rejects.items() if reason in ROW_REASONS)
-    ways = 2 if options.both_ways else 1
-    if (rows - of_rows) * ways != pairs or kept + sum(rejects.values()) - of_rows != pairs:
+    directions = 2 if options.both_ways else 1
+    if (rows - of_rows) * directions != pairs or kept + sum(rejects.values()) - of_rows != pairs:
         raise AssertionError(f"the counts do not add up: {rows} rows, {pairs} pairs, {kept} kept, {dict(rejects)}")
     parser = next((summary.parser for summary in summaries if summary.parser is not None), None)
     facts = {
@@ -301,8 +301,8 @@ def _given_parser(options: CorpusOptions) -> list[str]:
     """The parser of the trees that came with the pairs."""
     if options.trees is not None:
         return ["brackets", "1"]
-    for one in options.inputs:
-        if format_of(one) == "corpus":
-            facts = Corpus.open(one.path).facts["parser"]
+    for input_ in options.inputs:
+        if format_of(input_) == "corpus":
+            facts = Corpus.open(input_.path).facts["parser"]
             return [facts["name"], facts["version"]]
     return [options.parser, ""]

@@ -125,13 +125,13 @@ class Parsing:
     def _outcomes(self, entries: list[RawPair], summary: Summary) -> Iterator[tuple[RawPair, _Parsed | Reason]]:
         """Keep or reject each pair, in order."""
         outcomes: list[_Parsed | Reason | None] = [self._before_parsing(entry) for entry in entries]
-        waiting = [at for at, outcome in enumerate(outcomes) if outcome is None]
+        waiting = [index for index, outcome in enumerate(outcomes) if outcome is None]
         if waiting:
-            cut = [self._cut(entries[at].target).words for at in waiting]
+            cut = [self._cut(entries[index].target).words for index in waiting]
             trees = parse_all(self.parser, [[word.text for word in words] for words in cut])
             summary.parser = [self.parser.name, self.parser.version]
-            for at, words, tree in zip(waiting, cut, trees, strict=True):
-                outcomes[at] = _Parsed(words, tree) if isinstance(tree, Tree) else ("parser", tree)
+            for index, words, tree in zip(waiting, cut, trees, strict=True):
+                outcomes[index] = _Parsed(words, tree) if isinstance(tree, Tree) else ("parser", tree)
         for entry, outcome in zip(entries, outcomes, strict=True):
             assert outcome is not None
             yield entry, self._finish(entry, outcome) if isinstance(outcome, _Parsed) else outcome
@@ -249,7 +249,7 @@ def parse_all(parser: ParserBackend, sentences: Sequence[Sequence[str]]) -> list
     A sentence that is there several times is parsed once.
     """
     distinct = list(dict.fromkeys(map(tuple, sentences)))
-    found: dict[tuple[str, ...], Tree | str] = {}
+    parsed: dict[tuple[str, ...], Tree | str] = {}
     for start in range(0, len(distinct), _BLOCK):
         block = distinct[start : start + _BLOCK]
         try:
@@ -258,24 +258,24 @@ def parse_all(parser: ParserBackend, sentences: Sequence[Sequence[str]]) -> list
             raise
         except Exception:
             trees = _parse_singly(parser, block)
-        found.update((words, _checked(tree, words)) for tree, words in zip(trees, block, strict=True))
-    return [found[tuple(words)] for words in sentences]
+        parsed.update((words, _checked(tree, words)) for tree, words in zip(trees, block, strict=True))
+    return [parsed[tuple(words)] for words in sentences]
 
 
 def _parse_singly(parser: ParserBackend, sentences: Sequence[Sequence[str]]) -> list[Tree | str]:
-    found: list[Tree | str] = []
+    results: list[Tree | str] = []
     bugs: list[Exception] = []
     for words in sentences:
         try:
-            found += parser.parse([words])
+            results += parser.parse([words])
         except SyntagmaError as error:
-            found.append(error.what)
+            results.append(error.what)
         except Exception as error:
-            found.append(f"{type(error).__name__}: {error}")
+            results.append(f"{type(error).__name__}: {error}")
             bugs.append(error)
     if len(bugs) == len(sentences) > 1:  # not these sentences are at fault but the parser
         raise bugs[0]
-    return found
+    return results
 
 
 def _checked(tree: Tree | str, words: Sequence[str]) -> Tree | str:
@@ -297,20 +297,22 @@ def align(words: Sequence[str], text: str) -> tuple[Word, ...] | str:
     (Word(text='ca', space=''), Word(text="n't", space=''), Word(text='"', space=' '), Word(text='go', space=''), \
 Word(text='"', space=''))
     """
-    found: list[Word] = []
-    at = 0
+    aligned: list[Word] = []
+    position = 0
     for word in words:
-        space = " " if text[at : at + 1] == " " else ""
-        at += len(space)
-        match = word if text.startswith(word, at) else _other_quote(word, text, at)
+        space = " " if text[position : position + 1] == " " else ""
+        position += len(space)
+        match = word if text.startswith(word, position) else _other_quote(word, text, position)
         if match is None:
-            return f"{word!r} where the target has {text[at : at + 20]!r}"
-        found.append(Word(match, space))
-        at += len(match)
-    return tuple(found) if at == len(text) else f"nothing where the target has {text[at : at + 20]!r}"
+            return f"{word!r} where the target has {text[position : position + 20]!r}"
+        aligned.append(Word(match, space))
+        position += len(match)
+    return (
+        tuple(aligned) if position == len(text) else f"nothing where the target has {text[position : position + 20]!r}"
+    )
 
 
-def _other_quote(word: str, text: str, at: int) -> str | None:
+def _other_quote(word: str, text: str, position: int) -> str | None:
     """The quote that stands in the text where the tree has another."""
     kin = next((kin for kin in _QUOTES if word in kin), ())
-    return next((quote for quote in kin if text.startswith(quote, at)), None)
+    return next((quote for quote in kin if text.startswith(quote, position)), None)

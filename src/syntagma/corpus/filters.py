@@ -49,8 +49,8 @@ def _spaceless(character: str) -> bool:
 def script_share(text: str, scripts: str) -> float:
     """How many of the letters belong to one of the scripts, written `Han+Hiragana`; 1 where there are no letters."""
     wanted = {_ALIASES.get(name.upper(), name.upper()) for name in scripts.split("+")}
-    letters = [found for found in map(script_of, text) if found]
-    return sum(script in wanted for script in letters) / len(letters) if letters else 1.0
+    letters = [kind for kind in map(script_of, text) if kind]
+    return sum(kind in wanted for kind in letters) / len(letters) if letters else 1.0
 
 
 class LengthLimits(Protocol):
@@ -104,10 +104,12 @@ def refuse_swaps(options: CorpusOptions, source: str, target: str) -> Reason | N
     ('swap', 'the source has she, the target he')
     """
     for item in options.no_swap:
-        ours, theirs = ([words & group for group in _groups(item)] for words in map(_lower_words, (source, target)))
-        if any(ours) and any(theirs) and list(map(bool, ours)) != list(map(bool, theirs)):
-            said = [" and ".join(sorted(frozenset().union(*found))) for found in (ours, theirs)]
-            return "swap", f"the source has {said[0]}, the target {said[1]}"
+        in_source, in_target = (
+            [words & group for group in _groups(item)] for words in map(_lower_words, (source, target))
+        )
+        if any(in_source) and any(in_target) and list(map(bool, in_source)) != list(map(bool, in_target)):
+            matched = [" and ".join(sorted(frozenset().union(*groups))) for groups in (in_source, in_target)]
+            return "swap", f"the source has {matched[0]}, the target {matched[1]}"
     return None
 
 
@@ -152,11 +154,11 @@ class Selection:
 
 
 def _read(item: str, option: str, read: Callable[[str], Value]) -> tuple[str, Value]:
-    column, equals, rest = item.partition("=")
+    column, equals, value = item.partition("=")
     try:
         if not column or not equals:
             raise ValueError
-        return column, read(rest)
+        return column, read(value)
     except ValueError:
         form = "COLUMN=VALUE[,VALUE]" if option == "where" else "COLUMN=VALUE:SHARE, the share between 0 and 1"
         raise ConfigError(f"{option} {item!r} cannot be read", remedy=f"write it as {form}") from None

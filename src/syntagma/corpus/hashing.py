@@ -65,11 +65,11 @@ class KeySet:
 
     def has(self, keys: Keys) -> npt.NDArray[np.bool_]:
         """For each key whether it is in the set."""
-        found = np.zeros(len(keys), bool)
+        present = np.zeros(len(keys), bool)
         for run in self._runs:
-            at = np.minimum(np.searchsorted(run, keys), len(run) - 1)
-            found |= run[at] == keys
-        return found
+            positions = np.minimum(np.searchsorted(run, keys), len(run) - 1)
+            present |= run[positions] == keys
+        return present
 
     def add(self, keys: Keys) -> npt.NDArray[np.bool_]:
         """Put keys into the set; for each whether it was new, counting only its first time."""

@@ -65,7 +65,7 @@ def draw_pairs(corpus: Corpus, count: int, seed: int = 1) -> list[Pair]:
     """A few pairs of the first split, chosen by the seed."""
     split = corpus.split(corpus.splits[0])
     chosen = np.random.Generator(np.random.PCG64(seed)).choice(len(split), min(count, len(split)), replace=False)
-    return split.pairs(sorted(int(at) for at in chosen))
+    return split.pairs(sorted(int(index) for index in chosen))
 
 
 def as_dict(corpus: Corpus, examples: int = 0, seed: int = 1) -> dict[str, Any]:

@@ -95,17 +95,17 @@ class Ingest:
         if waiting:
             yield self._chunk(number, waiting)
         elif number == 0:
-            names = ", ".join(one.path for one in self.options.inputs)
+            names = ", ".join(input_.path for input_ in self.options.inputs)
             raise InputError("there are no pairs", Place(names), "give a file with source<TAB>target lines")
 
     def _limited(self) -> Iterator[InputRow]:
         """The rows, of each input as many as are asked for."""
-        taken: Counter[tuple[str, str]] = Counter()
+        counts: Counter[tuple[str, str]] = Counter()
         for row in self.rows:
-            at = (row.file, row.split)
-            if self.options.max_rows is not None and taken[at] >= self.options.max_rows:
+            key = (row.file, row.split)
+            if self.options.max_rows is not None and counts[key] >= self.options.max_rows:
                 continue
-            taken[at] += self._selection.asks_for(row)
+            counts[key] += self._selection.asks_for(row)
             yield row
 
     def _chunk(self, number: int, rows: list[InputRow]) -> Chunk:
@@ -141,22 +141,24 @@ class Ingest:
 
     def _mark_repeated(self, entries: list[RawPair]) -> list[RawPair]:
         """Give identical, repeated and held-out training pairs their reason; dev and test pairs are held out."""
-        held = [entry for entry in entries if entry.split != "train" and entry.reason is None]
-        self._held_out.add(np.array([entry.key for entry in held], np.uint64))
-        self._held_sources.add(np.array([text_key(entry.source) for entry in held], np.uint64))
-        places = [index for index, entry in enumerate(entries) if entry.split == "train" and entry.reason is None]
-        excluded = self._held_out.has(np.array([entries[at].key for at in places], np.uint64))
+        held_out = [entry for entry in entries if entry.split != "train" and entry.reason is None]
+        self._held_out.add(np.array([entry.key for entry in held_out], np.uint64))
+        self._held_sources.add(np.array([text_key(entry.source) for entry in held_out], np.uint64))
+        indices = [index for index, entry in enumerate(entries) if entry.split == "train" and entry.reason is None]
+        excluded = self._held_out.has(np.array([entries[index].key for index in indices], np.uint64))
         kept: list[int] = []
-        for at, is_excluded in zip(places, excluded, strict=True):
-            refused = self._refuse(entries[at], bool(is_excluded))
+        for index, is_excluded in zip(indices, excluded, strict=True):
+            refused = self._refuse(entries[index], bool(is_excluded))
             if refused is None:
-                kept.append(at)
+                kept.append(index)
             else:
-                entries[at] = entries[at]._replace(reason=refused[0], detail=refused[1])
+                entries[index] = entries[index]._replace(reason=refused[0], detail=refused[1])
         if not self.options.keep_duplicates:
-            new = self._seen.add(np.array([pair_key(entries[at].source, entries[at].target) for at in kept], np.uint64))
-            for at in (at for at, is_new in zip(kept, new, strict=True) if not is_new):
-                entries[at] = entries[at]._replace(reason="duplicate", detail="the pair was seen before")
+            new = self._seen.add(
+                np.array([pair_key(entries[index].source, entries[index].target) for index in kept], np.uint64)
+            )
+            for index in (index for index, is_new in zip(kept, new, strict=True) if not is_new):
+                entries[index] = entries[index]._replace(reason="duplicate", detail="the pair was seen before")
         return entries
 
     def _refuse(self, entry: RawPair, excluded: bool) -> Reason | None:
@@ -174,9 +176,9 @@ class Ingest:
 
 def _excluded_keys(path: str) -> Iterator[int]:
     """The keys of a file of pairs, in any of the formats with its usual columns."""
-    one = Input(path)
+    excluded = Input(path)
     with ExitStack() as stack:
-        stream = None if format_of(one) == "corpus" else stack.enter_context(Stream(path))
-        for row in read_input(one, stream, CorpusOptions(inputs=(one,)), stack):
+        stream = None if format_of(excluded) == "corpus" else stack.enter_context(Stream(path))
+        for row in read_input(excluded, stream, CorpusOptions(inputs=(excluded,)), stack):
             if row.reason is None:
                 yield either_way_key(normalise(row.source), normalise(row.target))

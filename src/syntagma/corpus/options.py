@@ -115,7 +115,7 @@ class CorpusOptions(Settings):
 
     @property
     def hash(self) -> str:
-        """The same for equal options."""
+        """A hash, the same for equal options."""
         text = json.dumps(self.to_dict(), sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -128,7 +128,7 @@ class CorpusOptions(Settings):
         """Test, then dev, then training inputs: what must not be trained on is known when training pairs are read."""
         if self.trees is not None:
             return self.inputs
-        return tuple(sorted(self.inputs, key=lambda one: -SPLITS.index(one.split)))
+        return tuple(sorted(self.inputs, key=lambda input_: -SPLITS.index(input_.split)))
 
 
 def _problems(options: CorpusOptions) -> list[tuple[str, str]]:
@@ -136,18 +136,18 @@ def _problems(options: CorpusOptions) -> list[tuple[str, str]]:
     problems = []
     if not options.inputs:
         problems.append(("no input was given", "name at least one file of pairs"))
-    for one in options.inputs:
-        if one.split not in SPLITS:
-            problems.append((f"{one.split!r} is not a split", "use train, dev or test"))
-        if one.format is not None and one.format not in FORMATS:
-            problems.append((f"{one.format!r} is not a format", f"use one of {', '.join(FORMATS)}"))
+    for input_ in options.inputs:
+        if input_.split not in SPLITS:
+            problems.append((f"{input_.split!r} is not a split", "use train, dev or test"))
+        if input_.format is not None and input_.format not in FORMATS:
+            problems.append((f"{input_.format!r} is not a format", f"use one of {', '.join(FORMATS)}"))
     if options.columns and len(options.columns) != 2:
         problems.append((f"{len(options.columns)} columns were given", "give two, such as --columns 0,1"))
     if options.parser == "brackets" or options.trees == "":
         problems.append(("the parser `brackets` lacks its file", "name it as brackets:FILE"))
     if options.trees is not None and options.both_ways:
         problems.append(("--both-ways needs trees of both sides, --trees gives one", "leave one of the two out"))
-    if options.trees is not None and any(one.split != "train" for one in options.inputs):
+    if options.trees is not None and any(input_.split != "train" for input_ in options.inputs):
         problems.append(
             ("--trees is aligned with the training pairs only", "use --dev N and test=N instead of --split")
         )
@@ -171,7 +171,9 @@ def _problems(options: CorpusOptions) -> list[tuple[str, str]]:
     for name in ("dev", "test"):
         if name == "dev" and options.dev == AUTO:
             continue
-        if getattr(options, name) < 0 or (getattr(options, name) and any(one.split == name for one in options.inputs)):
+        if getattr(options, name) < 0 or (
+            getattr(options, name) and any(input_.split == name for input_ in options.inputs)
+        ):
             problems.append(
                 (f"{name!r} cannot be {getattr(options, name)}", f"give a number, or --split {name}=FILE, not both")
             )

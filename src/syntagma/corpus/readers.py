@@ -95,10 +95,10 @@ class Rows:
 
     def _rows(self) -> Iterator[InputRow]:
         inputs = self.options.ordered_inputs()
-        for number, one in enumerate(inputs):
+        for number, input_ in enumerate(inputs):
             with ExitStack() as stack:
-                stream = stack.enter_context(_opened(one.path))
-                for count, row in enumerate(read_input(one, stream, self.options, stack)):
+                stream = stack.enter_context(_opened(input_.path))
+                for count, row in enumerate(read_input(input_, stream, self.options, stack)):
                     yield row
                     if count % 1000 == 0 and stream is not None:
                         self.done = (number + stream.share()) / len(inputs)
@@ -107,7 +107,7 @@ class Rows:
 
 def check_inputs(options: CorpusOptions) -> None:
     """Find a missing file before hours of work."""
-    paths = [path for one in options.inputs for path in (one.path, one.target)]
+    paths = [path for input_ in options.inputs for path in (input_.path, input_.target)]
     for path in filter(None, (*paths, *options.exclude, options.trees)):
         if path != STDIN and not os.path.exists(path):
             raise InputError("there is no such file", Place(path), "check the path")
@@ -117,43 +117,47 @@ def _opened(path: str) -> AbstractContextManager[Stream | None]:
     return nullcontext() if path != STDIN and os.path.isdir(path) else Stream(path)
 
 
-def format_of(one: Input) -> str:
+def format_of(input_: Input) -> str:
     """The format of an input, by its name where it is not given."""
-    if one.format is not None:
-        return one.format
-    if one.target is not None:
+    if input_.format is not None:
+        return input_.format
+    if input_.target is not None:
         return "parallel"
-    if one.path != STDIN and os.path.isdir(one.path):
+    if input_.path != STDIN and os.path.isdir(input_.path):
         return "corpus"
-    name = one.path.lower().removesuffix(".gz")
+    name = input_.path.lower().removesuffix(".gz")
     return {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl"}.get(Path(name).suffix, "tsv")
 
 
-def read_input(one: Input, stream: Stream | None, options: CorpusOptions, stack: ExitStack) -> Iterator[InputRow]:
+def read_input(input_: Input, stream: Stream | None, options: CorpusOptions, stack: ExitStack) -> Iterator[InputRow]:
     """The rows of one input."""
-    kind = format_of(one)
+    kind = format_of(input_)
     wanted = [item.partition("=")[0] for item in (*options.where, *options.keep_fraction)]
     if wanted and kind in ("corpus", "parallel"):
         what = "there are no other columns here to select rows by"
-        raise InputError(what, Place(one.path), "leave out where and keep_fraction")
+        raise InputError(what, Place(input_.path), "leave out where and keep_fraction")
     if kind == "corpus":
-        yield from _corpus(one)
+        yield from _corpus(input_)
         return
     if stream is None:
-        raise InputError("this is a folder, not a file of pairs", Place(one.path), "name a file, or a prepared corpus")
+        raise InputError(
+            "this is a folder, not a file of pairs", Place(input_.path), "name a file, or a prepared corpus"
+        )
     if kind == "parallel":
-        if one.target is None:
-            raise InputError("its targets are missing", Place(one.path), "name their file with --target")
-        yield from _parallel(one, stream, stack.enter_context(Stream(one.target)))
+        if input_.target is None:
+            raise InputError("its targets are missing", Place(input_.path), "name their file with --target")
+        yield from _parallel(input_, stream, stack.enter_context(Stream(input_.target)))
     elif kind == "jsonl":
-        yield from _json_lines(one, stream, options.columns or ("source", "target"), wanted)
+        yield from _json_lines(input_, stream, options.columns or ("source", "target"), wanted)
     elif kind == "csv":
-        yield from _csv(one, stream, options.columns or ("source", "target"), wanted)
+        yield from _csv(input_, stream, options.columns or ("source", "target"), wanted)
     else:
-        yield from _tsv(one, stream, options.columns or ("0", "1"), wanted, options.header)
+        yield from _tsv(input_, stream, options.columns or ("0", "1"), wanted, options.header)
 
 
-def _tsv(one: Input, stream: Stream, columns: Sequence[str], wanted: Sequence[str], header: bool) -> Iterator[InputRow]:
+def _tsv(
+    input_: Input, stream: Stream, columns: Sequence[str], wanted: Sequence[str], header: bool
+) -> Iterator[InputRow]:
     places: dict[str, int] | None = None
     for number, line in enumerate(stream.lines(), 1):
         cells = line.split("\t")
@@ -164,10 +168,10 @@ def _tsv(one: Input, stream: Stream, columns: Sequence[str], wanted: Sequence[st
             places = _places([*columns, *wanted], known, names, stream.name)
             if header:
                 continue
-        yield _row(one, number, cells, columns, wanted, places)
+        yield _row(input_, number, cells, columns, wanted, places)
 
 
-def _csv(one: Input, stream: Stream, columns: Sequence[str], wanted: Sequence[str]) -> Iterator[InputRow]:
+def _csv(input_: Input, stream: Stream, columns: Sequence[str], wanted: Sequence[str]) -> Iterator[InputRow]:
     csv.field_size_limit(_LARGEST_FIELD)
     reader = csv.reader(line + "\n" for line in stream.lines())
     places: dict[str, int] | None = None
@@ -178,64 +182,69 @@ def _csv(one: Input, stream: Stream, columns: Sequence[str], wanted: Sequence[st
         except StopIteration:
             return
         except csv.Error as error:
-            yield InputRow(stream.name, line, one.split, reason="bad-csv", detail=str(error))
+            yield InputRow(stream.name, line, input_.split, reason="bad-csv", detail=str(error))
             continue
         if places is None:
             known = {name: index for index, name in enumerate(cells)}
             places = _places([*columns, *wanted], known, cells, stream.name)
         else:
-            yield _row(one, line, cells, columns, wanted, places)
+            yield _row(input_, line, cells, columns, wanted, places)
 
 
-def _json_lines(one: Input, stream: Stream, columns: Sequence[str], wanted: Sequence[str]) -> Iterator[InputRow]:
+def _json_lines(input_: Input, stream: Stream, columns: Sequence[str], wanted: Sequence[str]) -> Iterator[InputRow]:
     for number, line in enumerate(stream.lines(), 1):
         try:
             values = json.loads(line)
         except (ValueError, RecursionError):
             reason = "not-json" if is_text(line) else "not-utf-8"
-            yield InputRow(stream.name, number, one.split, reason=reason, detail=_short(line))
+            yield InputRow(stream.name, number, input_.split, reason=reason, detail=_short(line))
             continue
         if not isinstance(values, dict):
-            yield InputRow(stream.name, number, one.split, reason="not-json", detail="it is not an object")
+            yield InputRow(stream.name, number, input_.split, reason="not-json", detail="it is not an object")
             continue
-        found = [name for name in (*columns, *wanted) if isinstance(values.get(name), str | int | float | bool)]
-        cells = [str(values[name]) for name in found]
-        yield _row(one, number, cells, columns, wanted, {name: index for index, name in enumerate(found)})
+        present = [name for name in (*columns, *wanted) if isinstance(values.get(name), str | int | float | bool)]
+        cells = [str(values[name]) for name in present]
+        yield _row(input_, number, cells, columns, wanted, {name: index for index, name in enumerate(present)})
 
 
-def _parallel(one: Input, sources: Stream, targets: Stream) -> Iterator[InputRow]:
+def _parallel(input_: Input, sources: Stream, targets: Stream) -> Iterator[InputRow]:
     for number, (source, target) in enumerate(zip_longest(sources.lines(), targets.lines()), 1):
         if source is None or target is None:
             shorter, longer = (sources, targets) if source is None else (targets, sources)
             what = f"it ends at line {number - 1}, before {longer.name} does"
             raise InputError(what, Place(shorter.name), "give two files with as many lines each")
-        yield _row(one, number, [source, target], ("0", "1"), (), {"0": 0, "1": 1})
+        yield _row(input_, number, [source, target], ("0", "1"), (), {"0": 0, "1": 1})
 
 
-def _corpus(one: Input) -> Iterator[InputRow]:
+def _corpus(input_: Input) -> Iterator[InputRow]:
     """The pairs of a prepared corpus with their trees, so that they need not be parsed again."""
     from syntagma.corpus.store import Corpus
 
-    corpus = Corpus.open(one.path)
+    corpus = Corpus.open(input_.path)
     for name in sorted(corpus.splits, key=lambda split: split == "train"):
         for number, pair in enumerate(corpus.split(name), 1):
-            yield InputRow(f"{one.path}/{name}", number, name, pair.source, pair.target, None, str(pair.full))
+            yield InputRow(f"{input_.path}/{name}", number, name, pair.source, pair.target, None, str(pair.full))
 
 
 def _places(asked: Sequence[str], known: dict[str, int], names: Sequence[str], file: str) -> dict[str, int]:
     """Where the columns asked for stand in a row."""
     for name in asked:
         if name not in known:
-            there = ", ".join(names) if len(names) <= 20 else f"{len(names)} columns"
-            raise InputError(f"there is no column {name!r}", Place(file), f"the columns are: {there}")
+            present = ", ".join(names) if len(names) <= 20 else f"{len(names)} columns"
+            raise InputError(f"there is no column {name!r}", Place(file), f"the columns are: {present}")
     return {name: known[name] for name in asked}
 
 
 def _row(
-    one: Input, line: int, cells: Sequence[str], columns: Sequence[str], wanted: Sequence[str], places: dict[str, int]
+    input_: Input,
+    line: int,
+    cells: Sequence[str],
+    columns: Sequence[str],
+    wanted: Sequence[str],
+    places: dict[str, int],
 ) -> InputRow:
-    name = "standard input" if one.path == STDIN else one.path
-    row = InputRow(name, line, one.split)
+    name = "standard input" if input_.path == STDIN else input_.path
+    row = InputRow(name, line, input_.split)
     missing = [column for column in (*columns, *wanted) if places.get(column, len(cells)) >= len(cells)]
     if missing:
         row.reason, row.detail = "missing-column", f"no column {missing[0]}"
@@ -247,7 +256,7 @@ def _row(
         if not is_text(text):
             row.reason = "nul" if "\0" in text else "not-utf-8"
             row.detail = f"in the {side}"
-            row.source, row.target = (one.encode("utf-8", "replace").decode() for one in (row.source, row.target))
+            row.source, row.target = (text.encode("utf-8", "replace").decode() for text in (row.source, row.target))
         elif not text or text.isspace():
             row.reason, row.detail = "empty-side", f"the {side}"
     return row

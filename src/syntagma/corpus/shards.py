@@ -1,4 +1,4 @@
-"""Chunks into the files of a corpus: who goes into which split, shards of pairs, and their ids for training.
+"""Chunks into the files of a corpus: which pairs go into which split, shards of pairs, and their ids for training.
 
 `ids-SPLIT-N.arrow` is an Arrow file that can be mapped into memory, a row for each pair of `pairs-SPLIT-N.parquet`,
 with four lists of numbers (16 bits, or 32 for a vocabulary of more than 65,536):
@@ -61,8 +61,8 @@ class Drawn(NamedTuple):
             if drawn:
                 moved[(splits == 0) & np.isin(keys, np.array(drawn, np.uint64))] = SPLITS.index(name)
         if self.sources:
-            held = np.array(self.sources, np.uint64)
-            shows = [np.isin(table[side].to_numpy(), held) for side in ("source_key", "target_key")]
+            held_out = np.array(self.sources, np.uint64)
+            shows = [np.isin(table[side].to_numpy(), held_out) for side in ("source_key", "target_key")]
             moved[(moved == 0) & (shows[0] | shows[1])] = DROPPED
         return moved
 
@@ -77,15 +77,15 @@ def draw_splits(options: CorpusOptions, folder: Path, summaries: Sequence[Summar
 
     The number is met exactly but where a pair and its reverse would exceed it by one.
     """
-    there = sum(summary.kept.get("train", 0) for summary in summaries)
+    available = sum(summary.kept.get("train", 0) for summary in summaries)
     dev = options.dev
     if dev == AUTO:
-        dev = 0 if any(summary.kept.get("dev") for summary in summaries) else auto_dev(there)
+        dev = 0 if any(summary.kept.get("dev") for summary in summaries) else auto_dev(available)
     wanted = dev + options.test
     if not wanted:
         return Drawn()
-    if wanted >= there:
-        what = f"dev and test ask for {wanted} pairs, and {there} were kept in all"
+    if wanted >= available:
+        what = f"dev and test ask for {wanted} pairs, and {available} were kept in all"
         raise ConfigError(what, remedy="ask for fewer")
     best: Keys = np.zeros(0, np.uint64)
     room = 2 * wanted + 4
@@ -114,11 +114,11 @@ def auto_dev(pairs: int) -> int:
 
 
 def _sources(drawn: Drawn, folder: Path, summaries: Sequence[Summary]) -> tuple[int, ...]:
-    found: set[int] = set()
+    keys: set[int] = set()
     for summary in summaries:
         table = pq.read_table(chunk_path(folder, summary.number), columns=_KEYS)
-        found.update(table["source_key"].to_numpy()[drawn.splits(table) > table["split"].to_numpy()].tolist())
-    return tuple(sorted(found))
+        keys.update(table["source_key"].to_numpy()[drawn.splits(table) > table["split"].to_numpy()].tolist())
+    return tuple(sorted(keys))
 
 
 def _fill_up(keys: list[int], dev: int, test: int) -> Drawn:
@@ -138,13 +138,13 @@ def dropped(folder: Path, summaries: Sequence[Summary], drawn: Drawn) -> Iterato
     for summary in summaries if drawn.sources else ():
         table = pq.read_table(chunk_path(folder, summary.number))
         rows = np.flatnonzero(drawn.splits(table) == DROPPED)
-        held = set(drawn.sources)
+        held_out = set(drawn.sources)
         for pair in table.take(pa.array(rows)).to_pylist():
-            side = "source" if pair["source_key"] in held else "target"
+            side = "source" if pair["source_key"] in held_out else "target"
             text = join(spaced(pair["words"], pair["spaces"]))
-            told = {"reason": OVERLAP, "detail": f"the {side} is a source of dev or test"}
+            reject = {"reason": OVERLAP, "detail": f"the {side} is a source of dev or test"}
             where = {"row": pair["row"], "backwards": pair["backwards"]}
-            yield {**where, **told, "source": pair["source"], "target": text}
+            yield {**where, **reject, "source": pair["source"], "target": text}
 
 
 class ShardJob(NamedTuple):
@@ -177,7 +177,7 @@ def _counts(folder: Path, summary: Summary, drawn: Drawn) -> dict[str, int]:
     if drawn == Drawn():
         return summary.kept
     splits = drawn.splits(pq.read_table(chunk_path(folder, summary.number), columns=_KEYS))
-    return {name: int((splits == at).sum()) for at, name in enumerate(SPLITS)}
+    return {name: int((splits == index).sum()) for index, name in enumerate(SPLITS)}
 
 
 def _cut(pieces: Sequence[tuple[int, int, int]], most: int) -> Iterator[list[tuple[int, int, int]]]:
@@ -255,7 +255,7 @@ class _Lists:
     kind: Any
     values: list[Any]
     offsets: list[int]
-    at: int = 0
+    size: int = 0
 
     @staticmethod
     def of(kind: Any) -> _Lists:
@@ -263,8 +263,8 @@ class _Lists:
 
     def add(self, numbers: Sequence[int]) -> None:
         self.values.append(np.array(numbers, self.kind))
-        self.at += len(numbers)
-        self.offsets.append(self.at)
+        self.size += len(numbers)
+        self.offsets.append(self.size)
 
     def array(self) -> pa.ListArray:
         values = np.concatenate(self.values) if self.values else np.zeros(0, self.kind)

@@ -122,13 +122,13 @@ class Corpus:
     @cached_property
     def subwords(self) -> Subwords:
         """The vocabulary of the ids; checked to be the one that the corpus was made with."""
-        found = Subwords.load(self.folder / "tokenizer.json")
-        if found.fingerprint != self.fingerprint:
+        subwords = Subwords.load(self.folder / "tokenizer.json")
+        if subwords.fingerprint != self.fingerprint:
             place = Place(str(self.folder / "tokenizer.json"))
             raise ConfigError(
                 "this is not the vocabulary that the corpus was made with", place, "prepare the corpus again"
             )
-        return found
+        return subwords
 
     def split(self, name: str) -> Split:
         """The part of that name: train, dev or test."""
@@ -171,15 +171,15 @@ class Split:
 
     def pairs(self, indices: Sequence[int]) -> list[Pair]:
         """Some pairs by their numbers; each shard is read as far as it is needed."""
-        found: dict[int, Pair] = {}
+        pairs: dict[int, Pair] = {}
         starts = np.cumsum([0, *self.shards])
         for number in range(len(self.shards)):
-            wanted = sorted({at for at in indices if starts[number] <= at < starts[number + 1]})
+            wanted = sorted({index for index in indices if starts[number] <= index < starts[number + 1]})
             if wanted:
                 table = pq.read_table(self.folder / f"pairs-{self.name}-{number:05d}.parquet")
-                rows = table.take(pa.array([at - int(starts[number]) for at in wanted])).to_pylist()
-                found.update((at, self._pair(values)) for at, values in zip(wanted, rows, strict=True))
-        return [found[at] for at in indices]
+                rows = table.take(pa.array([index - int(starts[number]) for index in wanted])).to_pylist()
+                pairs.update((index, self._pair(values)) for index, values in zip(wanted, rows, strict=True))
+        return [pairs[index] for index in indices]
 
     def _pair(self, values: dict[str, Any]) -> Pair:
         words = tuple(spaced(values["words"], values["spaces"]))
@@ -218,16 +218,16 @@ class EncodedPairs(Sequence[EncodedPair]):
             raise IndexError(f"example {index} of {len(self)}")
         number = bisect_right(self.starts, index) - 1
         shard = self._shard(number)
-        at = index - self.starts[number]
-        linear = shard.cell("linear", at)
-        flat = shard.cell("levels", at)
-        bounds = np.cumsum(shard.cell("sizes", at), dtype=np.int64).tolist()
+        row = index - self.starts[number]
+        linear = shard.cell("linear", row)
+        flat = shard.cell("levels", row)
+        bounds = np.cumsum(shard.cell("sizes", row), dtype=np.int64).tolist()
         levels = []
         start = 0
         for middle, end in zip(bounds[::2], bounds[1::2], strict=True):
             levels.append(IdLevel(flat[start:middle], flat[middle:end]))
             start = end
-        return EncodedPair(shard.cell("source", at), levels, linear[linear >= self.first_text_id], linear)
+        return EncodedPair(shard.cell("source", row), levels, linear[linear >= self.first_text_id], linear)
 
     def _shard(self, number: int) -> _Mapped:
         if number not in self._mapped:
@@ -272,11 +272,11 @@ class _Mapped:
         self.offsets = {name: batch.column(name).offsets.to_numpy() for name in batch.schema.names}
         self.values = {name: batch.column(name).values.to_numpy() for name in batch.schema.names}
 
-    def cell(self, name: str, at: int) -> Ids:
+    def cell(self, name: str, row: int) -> Ids:
         """The list of one column at a row."""
         offsets = self.offsets[name]
-        found: Ids = self.values[name][offsets[at] : offsets[at + 1]]
-        return found
+        cell: Ids = self.values[name][offsets[row] : offsets[row + 1]]
+        return cell
 
     def lengths(self, first_text_id: int) -> Lengths:
         """The lengths of this file's examples."""

@@ -1,4 +1,4 @@
-"""The folder that a corpus is made in: whose it is, what may be removed from it, and one run at a time.
+"""The folder that a corpus is made in: which run owns it, and what may be removed from it.
 
 While a corpus is being made, `work/options.json` says with which options; when it is complete, `corpus.json` does.  A
 folder that holds anything else is never touched.  What holds for a corpus holds for every other `Product` that is made

@@ -143,16 +143,16 @@ def bleu_score(totals: Array, effective_order: bool = False) -> Array:
 @lru_cache(maxsize=64)
 def _matches(hyp: str, refs: tuple[str, ...], tokenize: str, lowercase: bool) -> tuple[int, ...]:
     """The row of one hypothesis; cached because BLEU and iBLEU ask for the same one."""
-    mine = _ngrams(hyp, tokenize, lowercase)
-    others = [_ngrams(ref, tokenize, lowercase) for ref in refs]
-    length = len(mine[0])
-    closest = min((len(other[0]) for other in others), key=lambda n: (abs(n - length), n), default=0)
-    correct = [common(mine[order], *(other[order] for other in others)) for order in range(ORDER)]
+    hyp_ngrams = _ngrams(hyp, tokenize, lowercase)
+    ref_ngrams = [_ngrams(ref, tokenize, lowercase) for ref in refs]
+    length = len(hyp_ngrams[0])
+    closest = min((len(ngrams[0]) for ngrams in ref_ngrams), key=lambda n: (abs(n - length), n), default=0)
+    correct = [common(hyp_ngrams[order], *(ngrams[order] for ngrams in ref_ngrams)) for order in range(ORDER)]
     return (length, closest, *correct, *(max(length - order, 0) for order in range(ORDER)))
 
 
 def common(grams: Sequence[Hashable], *others: Sequence[Hashable]) -> int:
-    """How many of `grams` occur in the one of `others` that has most of each, none counted more often than there.
+    """The clipped count: `grams` that `others` have, each at most as often as in the one that has most of it.
 
     >>> common("the the cat".split(), "the cat".split(), "a cat a cat".split())
     2

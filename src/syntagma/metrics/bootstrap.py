@@ -1,4 +1,4 @@
-"""How sure a figure is: intervals and paired tests by resampling segments (Koehn 2004).
+"""Confidence intervals and paired tests by resampling segments (Koehn 2004).
 
 A resampled corpus draws as many segments as there are, with replacement; all it takes are the counts of each
 segment.  Counts times rows is the aggregated row of the resampled corpus, so that all metrics' figures on many corpora
@@ -53,10 +53,10 @@ def resample(metrics: Sequence[Metric], systems: Sequence[Sequence[Array]], resa
     bounds = np.cumsum([statistics.shape[1] for statistics in systems[0]])[:-1]
     figures: list[list[Array]] = [[] for _ in systems]
     for weights in draws(len(rows[0]), resamples, seed):
-        for found, matrix in zip(figures, rows, strict=True):
+        for samples, matrix in zip(figures, rows, strict=True):
             totals = np.split(weights @ matrix, bounds, axis=1)
-            found.append(np.concatenate([m.score(total) for m, total in zip(metrics, totals, strict=True)], axis=1))
-    return [np.concatenate(found) for found in figures]
+            samples.append(np.concatenate([m.score(total) for m, total in zip(metrics, totals, strict=True)], axis=1))
+    return [np.concatenate(samples) for samples in figures]
 
 
 def percentile_intervals(figures: Array, level: float = 0.95) -> list[tuple[float, float]]:

@@ -41,15 +41,15 @@ class EditFollowed(MeanMetric):
         induced, parsed = segment.induced, segment.hyp_tree
         if induced is None or parsed is None or len(induced) != len(parsed):
             return False
-        asked = json.loads(segment.edit)
-        if asked["label"] == "SQ":
+        edit = json.loads(segment.edit)
+        if edit["label"] == "SQ":
             below = parsed.children[0] if parsed.label == ROOT else parsed
             return isinstance(below, Tree) and below.label in _QUESTIONS
         sizes = [len(child.words()) if isinstance(child, Tree) else 1 for child in induced.children]
-        start = sum(sizes[: asked["first"]])
-        end = start + sum(sizes[asked["first"] : asked["first"] + asked["tokens"]])
-        return (start, end, asked["label"]) in labelled_spans(parsed, {*KEPT_LABELS, asked["label"]})
+        start = sum(sizes[: edit["first"]])
+        end = start + sum(sizes[edit["first"] : edit["first"] + edit["tokens"]])
+        return (start, end, edit["label"]) in labelled_spans(parsed, {*KEPT_LABELS, edit["label"]})
 
     def signature(self) -> str:
-        """Who says so."""
+        """The parser that decides."""
         return sign("edit followed", trees=self.trees)

@@ -65,8 +65,8 @@ class SystemStatistics:
             raise InputError(
                 "the systems have different numbers of segments", remedy="score the same segments with both"
             )
-        ours, theirs = resample(self.metrics, [self.statistics, baseline.statistics], resamples, seed)
-        differences = ours - theirs
+        samples, baseline_samples = resample(self.metrics, [self.statistics, baseline.statistics], resamples, seed)
+        differences = samples - baseline_samples
         figures = zip(self.names(), self.values(), baseline.values(), percentile_intervals(differences), strict=True)
         return [
             Comparison(name, value, other, interval, p_value(differences[:, index], value - other))
@@ -93,11 +93,11 @@ def evaluate(
                 collected = [[[] for _ in metrics] for _ in batch[0]]
                 empty = [0] * len(batch[0])
             systems: list[Batch] = list(zip(*batch, strict=True))
-            done = [prepare(system) for system in systems] if prepare else systems
-            for index, system in enumerate(done):
+            prepared = [prepare(system) for system in systems] if prepare else systems
+            for index, system in enumerate(prepared):
                 empty[index] += sum(not segment.hyp for segment in system)
-                for found, metric in zip(collected[index], metrics, strict=True):
-                    found.append(metric.statistics(system))
+                for rows, metric in zip(collected[index], metrics, strict=True):
+                    rows.append(metric.statistics(system))
             count += len(batch)
             progress(len(batch))
     finally:
@@ -113,6 +113,6 @@ def evaluate(
 
 def batches(segments: Iterable[tuple[Segment, ...]], size: int) -> Iterator[list[tuple[Segment, ...]]]:
     """The segments, `size` at a time."""
-    rest = iter(segments)
-    while batch := list(islice(rest, size)):
+    remaining = iter(segments)
+    while batch := list(islice(remaining, size)):
         yield batch

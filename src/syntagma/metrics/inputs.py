@@ -109,10 +109,10 @@ def read_segments(inputs: Inputs) -> Iterator[tuple[Segment, ...]]:
         best = candidates[0] if candidates else Candidate("")
         segment = Segment(
             hyp=best.text if hyp is None else row[hyp],
-            refs=tuple([row[at] for at in refs if at is not None]),
+            refs=tuple([row[column] for column in refs if column is not None]),
             src=source if src is None else row[src],
             hyp_tree=None if trees is None else row[trees],
-            ref_trees=tuple([row[at] for at in ref_trees if at is not None]),
+            ref_trees=tuple([row[column] for column in ref_trees if column is not None]),
             src_tree=None if src_trees is None else row[src_trees],
             induced=best.tree if induced is None else row[induced],
             template="" if templates is None else row[templates],
@@ -136,9 +136,9 @@ def check_finished(hyp: str, place: Place) -> None:
         ...
     syntagma.errors.InputError: out, line 3: the hypothesis holds the open label <NP>; finish it or allow_labels=true
     """
-    found = _OPEN.search(hyp) if "<" in hyp else None
-    if found:
-        what = f"the hypothesis holds the open label {found.group()}"
+    label = _OPEN.search(hyp) if "<" in hyp else None
+    if label:
+        what = f"the hypothesis holds the open label {label.group()}"
         raise InputError(what, place, "finish it or allow_labels=true")
 
 
@@ -203,19 +203,19 @@ class _SideBySide:
                 raise _unequal(self._paths, row, number, lines)
             yield [self._read(index, line, number) for index, line in enumerate(row)]
 
-    def _read(self, at: int, line: str, number: int) -> Any:
+    def _read(self, column: int, line: str, number: int) -> Any:
         try:
-            return self._readers[at](line)
+            return self._readers[column](line)
         except SyntagmaError as error:
-            raise error.at(file=self._paths[at], line=number) from None
+            raise error.at(file=self._paths[column], line=number) from None
 
 
 def _unequal(
-    paths: Sequence[str], row: Sequence[str | None], number: int, rest: Iterator[Sequence[str | None]]
+    paths: Sequence[str], row: Sequence[str | None], number: int, remaining: Iterator[Sequence[str | None]]
 ) -> InputError:
     """The error for files of different lengths, with the length of each: so the rest is counted."""
     lengths = [number - 1 if line is None else number for line in row]
-    for more in rest:
+    for more in remaining:
         lengths = [length + (line is not None) for length, line in zip(lengths, more, strict=True)]
     counts = ", ".join(f"{path} has {length}" for path, length in dict(zip(paths, lengths, strict=True)).items())
     return InputError(

@@ -102,13 +102,13 @@ class ChrF(Metric):
 
     def segment(self, segment: Segment) -> Sequence[float]:
         """For each order the n-grams of the hypothesis, of the best reference, and those in common."""
-        mine = self.prepare(segment.hyp)
+        hyp_ngrams = self.prepare(segment.hyp)
         rows = []
         for ref in segment.refs:
-            theirs = self.prepare(ref)
+            ref_ngrams = self.prepare(ref)
             row: list[float] = []
-            for grams, others in zip(mine, theirs, strict=True):
-                row += [len(grams) if others else 0, len(others), common(grams, others)]
+            for hyp_order, ref_order in zip(hyp_ngrams, ref_ngrams, strict=True):
+                row += [len(hyp_order) if ref_order else 0, len(ref_order), common(hyp_order, ref_order)]
             rows.append(row)
         if len(rows) == 1:
             return rows[0]

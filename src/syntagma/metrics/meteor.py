@@ -162,9 +162,9 @@ class _Program:
             return MeteorError("METEOR gave no answer in time and was ended", remedy="try again on a less busy machine")
         code = self._process.wait()
         self._errors.seek(0)
-        said = self._errors.read().decode("utf-8", "replace").strip().splitlines()
+        lines = self._errors.read().decode("utf-8", "replace").strip().splitlines()
         self.end()
-        reason = f": {said[0]}" if said else ""
+        reason = f": {lines[0]}" if lines else ""
         return MeteorError(
             f"METEOR ended with code {code}{reason}", remedy="check that java -version works and 2 GB are free"
         )

@@ -25,8 +25,8 @@ class OneReference(Metric):
         self.lower_is_better = frozenset(f"{name}[ref-{index}]" for name in metric.lower_is_better)
 
     def _alone(self, segment: Segment) -> Segment:
-        one = slice(self.index, self.index + 1)
-        return segment._replace(refs=segment.refs[one], ref_trees=segment.ref_trees[one])
+        reference = slice(self.index, self.index + 1)
+        return segment._replace(refs=segment.refs[reference], ref_trees=segment.ref_trees[reference])
 
     def segment(self, segment: Segment) -> Sequence[float]:
         """The inner metric's row."""

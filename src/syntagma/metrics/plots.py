@@ -106,9 +106,9 @@ def plot_bars(bars: Sequence[Bar], figures: Sequence[str], out: str | Path) -> l
 
 def _draw(panel: Any, points: Sequence[Point], name: str) -> None:
     """One line a series, in the order in which the series appear in the file."""
-    for at, series in enumerate(dict.fromkeys(point.series for point in points)):
+    for index, series in enumerate(dict.fromkeys(point.series for point in points)):
         line = sorted((p for p in points if p.series == series and name in p.figures), key=lambda p: p.x)
-        colour, mark, dashes = _STYLES[at % len(_STYLES)]
+        colour, mark, dashes = _STYLES[index % len(_STYLES)]
         values = [point.figures[name] for point in line]
         bounds = [point.intervals.get(name, (value, value)) for point, value in zip(line, values, strict=True)]
         below = [max(value - low, 0.0) for value, (low, _) in zip(values, bounds, strict=True)]

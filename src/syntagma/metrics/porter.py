@@ -44,9 +44,9 @@ def stem(word: str) -> str:
     for rules, measure in _STEPS_2_TO_4:
         for suffix, replacement in rules:
             if word.endswith(suffix):
-                rest = word[: -len(suffix)]
-                if _measure(rest) > measure and (suffix != "ion" or rest.endswith(("s", "t"))):
-                    word = rest + replacement
+                base = word[: -len(suffix)]
+                if _measure(base) > measure and (suffix != "ion" or base.endswith(("s", "t"))):
+                    word = base + replacement
                 break
     return _final(word)
 
@@ -64,26 +64,26 @@ def _tidy(word: str) -> str:
         return word[:-1] if _measure(word[:-3]) > 0 else word
     for suffix in ("ed", "ing"):
         if word.endswith(suffix):
-            rest = word[: -len(suffix)]
-            return _mend(rest) if _has_vowel(rest) else word
+            base = word[: -len(suffix)]
+            return _mend(base) if _has_vowel(base) else word
     return word
 
 
-def _mend(rest: str) -> str:
-    if rest.endswith(("at", "bl", "iz")):
-        return rest + "e"
-    if _doubled(rest) and rest[-1] not in "lsz":
-        return rest[:-1]
-    return rest + "e" if _measure(rest) == 1 and _short(rest) else rest
+def _mend(base: str) -> str:
+    if base.endswith(("at", "bl", "iz")):
+        return base + "e"
+    if _doubled(base) and base[-1] not in "lsz":
+        return base[:-1]
+    return base + "e" if _measure(base) == 1 and _short(base) else base
 
 
 def _final(word: str) -> str:
     """Step 5: a last -e, and -ll."""
     if word.endswith("e"):
-        rest = word[:-1]
-        measure = _measure(rest)
-        if measure > 1 or (measure == 1 and not _short(rest)):
-            word = rest
+        base = word[:-1]
+        measure = _measure(base)
+        if measure > 1 or (measure == 1 and not _short(base)):
+            word = base
     return word[:-1] if word.endswith("ll") and _measure(word[:-1]) > 1 else word
 
 

@@ -1,4 +1,4 @@
-"""Which metrics there are, in the order of the table, and which of them an evaluation can and should compute."""
+"""All metrics in the order of the table, and the choice of those that an evaluation computes."""
 
 from __future__ import annotations
 

@@ -59,11 +59,11 @@ def rows(scores: Sequence[Score], comparisons: Sequence[Comparison] | None) -> l
     """The table with its head: the figures, their intervals and, if compared, the baseline's and the difference."""
     head = ["metric", "score", "95% interval"]
     table = [head + (["baseline", "difference", "95% interval", "p"] if comparisons else [])]
-    for at, score in enumerate(scores):
+    for index, score in enumerate(scores):
         name = title(score.name) + (" ↓" if score.lower_is_better else "")
         row = [name, f"{score.value:.1f}", _interval(score.interval)]
         if comparisons:
-            other = comparisons[at]
+            other = comparisons[index]
             row += [f"{other.baseline:.1f}", f"{other.delta:+.1f}", _interval(other.interval, "+"), f"{other.p:.3f}"]
         table.append(row)
     if all(score.interval is None for score in scores):
@@ -146,8 +146,8 @@ def print_table(scores: Sequence[Score], comparisons: Sequence[Comparison] | Non
 
     head, *body = rows(scores, comparisons)
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for at, cell in enumerate(head):
-        table.add_column(cell, justify="right" if at else "left", no_wrap=True)
+    for index, cell in enumerate(head):
+        table.add_column(cell, justify="right" if index else "left", no_wrap=True)
     for row in body:
         table.add_row(*row)
     console = Console(file=stream, highlight=False, width=None if stream.isatty() else 120)

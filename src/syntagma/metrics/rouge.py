@@ -13,12 +13,10 @@ are summed before precision and recall are taken (py-rouge's averaging model, RO
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import pairwise
-
-from rapidfuzz.distance import LCSseq
 
 from syntagma.metrics.base import MeanMetric, Segment, sign
 from syntagma.metrics.bleu import common
@@ -57,7 +55,7 @@ class Rouge(MeanMetric):
                 len(hyp_pairs) * len(refs),
                 sum(map(len, ref_pairs)),
             ),
-            f_score(sum([LCSseq.similarity(hyp, ref) for ref in refs]), len(hyp) * len(refs), words, LCS_WEIGHT),
+            f_score(sum([common_length(hyp, ref) for ref in refs]), len(hyp) * len(refs), words, LCS_WEIGHT),
         )
 
     def signature(self) -> str:
@@ -70,6 +68,23 @@ class Rouge(MeanMetric):
             weightL=LCS_WEIGHT,
             refs="average",
         )
+
+
+def common_length(first: Sequence[Hashable], second: Sequence[Hashable]) -> int:
+    """The length of the longest common subsequence, a row of the usual table at a time in the bits of a number.
+
+    >>> common_length("the cat sat".split(), "the old cat then sat".split())
+    3
+    """
+    places: dict[Hashable, int] = {}
+    for place, word in enumerate(first):
+        places[word] = places.get(word, 0) | 1 << place
+    everything = (1 << len(first)) - 1
+    row = everything  # a bit is off where the subsequence grows
+    for word in second:
+        matched = row & places.get(word, 0)
+        row = (row + matched | row - matched) & everything
+    return len(first) - row.bit_count()
 
 
 def f_score(matches: int, hyp_total: int, ref_total: int, weight: float = 1.0) -> float:

@@ -64,7 +64,7 @@ class Sari(Metric):
 
 
 def _grams(words: Sequence[str], n: int) -> Grams:
-    return Counter(tuple(words[at : at + n]) for at in range(len(words) - n + 1))
+    return Counter(tuple(words[start : start + n]) for start in range(len(words) - n + 1))
 
 
 def _counts(n: int, source: Sequence[str], output: Sequence[str], references: Sequence[Sequence[str]]) -> list[int]:

@@ -119,12 +119,12 @@ class SentenceEncoder:
 
     def encode(self, texts: Sequence[str]) -> Array:
         """The vectors of the texts, shape (texts, width)."""
-        order = sorted(range(len(texts)), key=lambda at: len(texts[at]))  # texts of like length share a batch
+        order = sorted(range(len(texts)), key=lambda index: len(texts[index]))  # texts of like length share a batch
         vectors: dict[int, Array] = {}
         for start in range(0, len(order), self.batch_size):
             chosen = order[start : start + self.batch_size]
-            vectors.update(zip(chosen, halving(self._encode_batch, [texts[at] for at in chosen]), strict=True))
-        return np.array([vectors[at] for at in range(len(texts))], dtype=np.float64)
+            vectors.update(zip(chosen, halving(self._encode_batch, [texts[index] for index in chosen]), strict=True))
+        return np.array([vectors[index] for index in range(len(texts))], dtype=np.float64)
 
     def _encode_batch(self, texts: list[str]) -> Array:
         inputs = self._tokenizer(texts, padding=True, truncation=True, max_length=MAX_TOKENS, return_tensors="pt")

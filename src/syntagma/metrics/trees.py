@@ -125,8 +125,10 @@ class Interpretability(Metric):
 
     def score(self, totals: Array) -> Array:
         """The three figures in percent."""
-        both, induced, parsed = totals[..., 0], totals[..., 1], totals[..., 2]
-        return 100.0 * np.stack([ratio(both, induced), ratio(both, parsed), ratio(2 * both, induced + parsed)], axis=-1)
+        common, induced, parsed = totals[..., 0], totals[..., 1], totals[..., 2]
+        return 100.0 * np.stack(
+            [ratio(common, induced), ratio(common, parsed), ratio(2 * common, induced + parsed)], axis=-1
+        )
 
     def signature(self) -> str:
         """The labels, and where the parser's trees come from."""

@@ -179,8 +179,8 @@ def _settings(variables: Mapping[str, Tensor]) -> dict[str, float]:
 
 
 def _layers(names: Mapping[str, object], side: str) -> int:
-    found = (re.match(rf"{side}/layer_(\d+)/", name) for name in names)
-    return max((int(match[1]) + 1 for match in found if match), default=0)
+    matches = (re.match(rf"{side}/layer_(\d+)/", name) for name in names)
+    return max((int(match[1]) + 1 for match in matches if match), default=0)
 
 
 def _wrong_weights(variables: Mapping[str, Tensor], pieces: int) -> list[str]:
@@ -233,8 +233,8 @@ def _wrong_settings(settings: Mapping[str, float], width: int) -> Iterator[str]:
     wanted = {"pre_norm": 0, "scale_embeddings": width**0.5, "alibi": 0}
     for side in ("encoder", "decoder"):
         for name, value in wanted.items():
-            if not math.isclose(found := settings.get(f"{side}/{name}", value), value, rel_tol=1e-3):
-                yield f"{side}/{name} is {found:g}, not {value:g} as in Marian"
+            if not math.isclose(actual := settings.get(f"{side}/{name}", value), value, rel_tol=1e-3):
+                yield f"{side}/{name} is {actual:g}, not {value:g} as in Marian"
         if settings.get(f"{side}/activation") not in _ACTIVATIONS:
             yield f"{side}/activation is none of {', '.join(_ACTIVATIONS.values())}"
         if settings.get(f"{side}/num_heads", 0) < 1:

@@ -184,7 +184,7 @@ def _embeddings(model: MarianModel, subwords: Subwords) -> tuple[Tensor, Tensor]
             origin[number] = [model.rows[text]]
         elif "\ufffd" not in text and not isinstance(subwords, SentencePieces):
             segment = segment or Unigram(read_piece_scores(model.folder).target)
-            parts = segment(text.replace(SPACE, " "))
+            parts = [piece for piece, _ in segment(text.replace(SPACE, " "))]
             if all(part in model.rows for part in parts):
                 origin[number] = [model.rows[part] for part in parts]
     for number, rows in origin.items():

@@ -75,8 +75,8 @@ def bundled_purposes(task: str) -> dict[str, Purpose]:
     >>> bundled_purposes("paraphrase")["paraphrase-en"].source_language
     'en'
     """
-    found = {}
+    purposes = {}
     for name in bundled("model"):
         values = read_mapping(find_folder(name, "model", "model") / "config.json")
-        found[name] = Purpose.of(values.get("about", {}), name)
-    return {name: purpose for name, purpose in found.items() if purpose.task == task}
+        purposes[name] = Purpose.of(values.get("about", {}), name)
+    return {name: purpose for name, purpose in purposes.items() if purpose.task == task}

@@ -64,21 +64,21 @@ def load_parser(
     `threads` is how many a graph runs on; torch has a setting of its own.  `device` and `precision` are those of
     `syntagma.runtime.device`, for neural parsers of ours.
     """
-    kind, _, rest = name.partition(":")
+    kind, _, argument = name.partition(":")
     if kind == "brackets":
         from syntagma.parse.brackets import BracketsParser
 
-        if not rest:
+        if not argument:
             raise ConfigError("the parser 'brackets' lacks its file", remedy="name it as brackets:FILE")
-        return BracketsParser(rest)
+        return BracketsParser(argument)
     if kind == "benepar":
         from syntagma.parse.benepar import BeneparParser
 
-        return BeneparParser(rest or "benepar_en3")
+        return BeneparParser(argument or "benepar_en3")
     if kind == "stanza":
         from syntagma.parse.stanza import StanzaParser
 
-        return StanzaParser(rest or "en")
+        return StanzaParser(argument or "en")
     folders = neural_folders(name)
     if len(folders) == 1:
         from syntagma.parse.neural import NeuralParser

@@ -73,8 +73,8 @@ class BracketsParser:
         if len(own) != len(words):
             what = f"tree {tree_number} of {self.path} has {len(own)} words, the sentence {len(words)}"
             raise SentenceError(what, number, remedy)
-        for theirs, ours in zip(own, words, strict=True):
-            if theirs != ours and _QUOTES.get(theirs, theirs) != _QUOTES.get(ours, ours):
-                what = f"tree {tree_number} of {self.path} has the word {theirs!r} where the sentence has {ours!r}"
+        for tree_word, word in zip(own, words, strict=True):
+            if tree_word != word and _QUOTES.get(tree_word, tree_word) != _QUOTES.get(word, word):
+                what = f"tree {tree_number} of {self.path} has the word {tree_word!r} where the sentence has {word!r}"
                 raise SentenceError(what, number, remedy)
         return tree if own == tuple(words) else with_words(tree, words)

@@ -39,8 +39,11 @@ def model_card(
     model: ParserConfig, config: ParserTrainConfig, data: Trees, score: BracketScore, pruned: BracketScore
 ) -> str:
     """A model card in Markdown."""
-    ours, theirs = score.figures(), pruned.figures()
-    rows = "\n".join(f"| {name.replace('_', ' ')} | {ours[name]:.2f} | {theirs[name]:.2f} |" for name in list(ours)[1:])
+    all_labels, kept_labels = score.figures(), pruned.figures()
+    rows = "\n".join(
+        f"| {name.replace('_', ' ')} | {all_labels[name]:.2f} | {kept_labels[name]:.2f} |"
+        for name in list(all_labels)[1:]
+    )
     return _CARD.format(
         name=model.name,
         version=model.version,

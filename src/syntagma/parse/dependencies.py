@@ -150,8 +150,8 @@ class _Conversion:
             return True
         if self._base(number) == "xcomp" or any(self._is_particle(below) for below in self.dependents[number]):
             return False
-        told = any(self.token(verb).has(form) for verb in verbs for form in _NON_FINITE)
-        return not told and not all(self.token(verb).xpos in _NON_FINITE_TAGS for verb in verbs)
+        marked = any(self.token(verb).has(form) for verb in verbs for form in _NON_FINITE)
+        return not marked and not all(self.token(verb).xpos in _NON_FINITE_TAGS for verb in verbs)
 
     def _is_particle(self, number: int) -> bool:
         """Whether a word is the particle of an infinitive, as in "to go" and "zu gehen"."""

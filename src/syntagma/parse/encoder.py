@@ -111,7 +111,7 @@ def load_bert(folder: str | Path, dropout: float = 0.0) -> BertEncoder:
     missing = sorted({name for names in wanted.values() for name in names} - set(given))
     if missing:
         raise ConfigError(f"weights are missing: {', '.join(missing)}", Place(str(folder)), "give a whole BERT encoder")
-    weights = {ours: torch.cat([given[name] for name in names]) for ours, names in wanted.items()}
+    weights = {own_name: torch.cat([given[name] for name in names]) for own_name, names in wanted.items()}
     # Every input is one segment here, so its embedding is a constant and goes into the positions.
     weights["positions.weight"] += given["embeddings.token_type_embeddings.weight"][0]
     weights["shapes.weight"] = encoder.shapes.weight.detach()
@@ -128,16 +128,16 @@ def _bert_names(layers: int) -> dict[str, list[str]]:
         "norm.bias": ["embeddings.LayerNorm.bias"],
     }
     for number in range(layers):
-        theirs = f"encoder.layer.{number}"
+        layer = f"encoder.layer.{number}"
         for part in ("weight", "bias"):
-            attention = [f"{theirs}.attention.self.{name}.{part}" for name in ("query", "key", "value")]
+            attention = [f"{layer}.attention.self.{name}.{part}" for name in ("query", "key", "value")]
             for name, sources in {
                 "attention_in": attention,
-                "attention_out": [f"{theirs}.attention.output.dense.{part}"],
-                "attention_norm": [f"{theirs}.attention.output.LayerNorm.{part}"],
-                "forward_in": [f"{theirs}.intermediate.dense.{part}"],
-                "forward_out": [f"{theirs}.output.dense.{part}"],
-                "forward_norm": [f"{theirs}.output.LayerNorm.{part}"],
+                "attention_out": [f"{layer}.attention.output.dense.{part}"],
+                "attention_norm": [f"{layer}.attention.output.LayerNorm.{part}"],
+                "forward_in": [f"{layer}.intermediate.dense.{part}"],
+                "forward_out": [f"{layer}.output.dense.{part}"],
+                "forward_norm": [f"{layer}.output.LayerNorm.{part}"],
             }.items():
                 names[f"layers.{number}.{name}.{part}"] = sources
     return names

@@ -12,7 +12,7 @@ from syntagma.parse.shape import ParserConfig
 
 
 def parser_graph(config: ParserConfig, weights: WeightFile) -> bytes:
-    """The graph: what `_ParserGraph.build` says."""
+    """Build the graph; `_ParserGraph.build` lists its inputs."""
     return _ParserGraph(config, weights).build()
 
 
@@ -101,10 +101,10 @@ class _ParserGraph:
         right = graph.op("Slice", by_row, graph.constant([1, half]), right_end, axes)
         posts = graph.op("Reshape", graph.op("Concat", left, right, axis=2), graph.constant([-1, width]))
         shape = net.shape(self.rows, -1, self.head.span_width)
-        both = []
+        ends = []
         for name, index, bias in (("span_start", "starts", False), ("span_end", "ends", True)):
             projected = graph.op("Reshape", net.linear(posts, name, bias=bias), shape)
-            both.append(graph.op("Gather", projected, graph.input(index, "int64", ["R"]), axis=1))
-        hidden = graph.op("Relu", net.norm(graph.op("Add", *both), "span_norm"))
+            ends.append(graph.op("Gather", projected, graph.input(index, "int64", ["R"]), axis=1))
+        hidden = graph.op("Relu", net.norm(graph.op("Add", *ends), "span_norm"))
         hidden = graph.op("Reshape", hidden, graph.constant([-1, self.head.span_width]))
         return net.linear(hidden, "labels")

@@ -1,4 +1,4 @@
-"""Whether texts are in the language that a parser is for."""
+"""The language that a parser is for, and a warning for texts in another."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ SAMPLE = 200
 
 
 def language_of(name: str) -> str:
-    """The code of the language that the parser of that name is for; empty where nobody says."""
-    kind, _, rest = name.partition(":")
+    """The code of the language that the parser of that name is for; empty where it is unknown."""
+    kind, _, model = name.partition(":")
     if kind == "stanza":
-        return rest or "en"
+        return model or "en"
     if kind in ("brackets", "benepar"):
         return ""
     first = name if Path(name).is_dir() else name.split("+")[0]
@@ -31,7 +31,7 @@ def language_of(name: str) -> str:
 
 
 def language_warning(name: str, texts: Iterable[str]) -> str | None:
-    """A warning for texts that are not in the parser's language; None where they are, or nobody knows."""
+    """A warning for texts that are not in the parser's language; None where they are, or it is unknown."""
     wanted = language_of(name)
     guessed = guess_language(islice(texts, SAMPLE)) if wanted else None
     if guessed is None or guessed == wanted:

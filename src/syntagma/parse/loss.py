@@ -64,7 +64,7 @@ def tag_loss(scores: Tensor, gold: Tensor, smoothing: float = 0.0) -> Tensor:
     )
 
 
-def teacher_loss(scores: Tensor, theirs: Tensor, gold: Tensor) -> Tensor:
+def teacher_loss(scores: Tensor, teacher: Tensor, gold: Tensor) -> Tensor:
     """The sum over spans (or words) of the cross-entropy with a teacher's distribution; `gold` only marks padding."""
-    there = (gold != IGNORED).flatten()
-    return F.cross_entropy(scores.flatten(0, 1)[there], theirs.flatten(0, 1)[there].softmax(1), reduction="sum")
+    counted = (gold != IGNORED).flatten()
+    return F.cross_entropy(scores.flatten(0, 1)[counted], teacher.flatten(0, 1)[counted].softmax(1), reduction="sum")

@@ -44,7 +44,7 @@ Scorer = Callable[[Sequence[EncodedSentence]], Scored]
 
 
 class NeuralParser:
-    """Parses words with what a network makes of them."""
+    """A chart parser over a network's scores."""
 
     def __init__(self, config: ParserConfig, scorer: Scorer, pieces: Pieces) -> None:
         self.config = config

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -49,26 +51,88 @@ def shape_of(word: str) -> int:
     return 1 if letters[0].isupper() and not any(letter.isupper() for letter in letters[1:]) else 3
 
 
+_IDEOGRAPHS = (
+    r"[\u4e00-\u9fff\u3400-\u4dbf\uf900-\ufaff\U00020000-\U0002a6df\U0002a700-\U0002ceaf\U0002f800-\U0002fa1f]"
+)
+_ASCII_PUNCTUATION = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
+_LONGEST_WORD = 100
+
+
+class WordPieces:
+    """The pieces of BERT's uncased vocabularies: the longest from the left, in lower case and without accents."""
+
+    def __init__(self, text: str) -> None:
+        """`text` is a `tokenizer.json`."""
+        self.text = text
+        values = json.loads(text)
+        model, normal = values["model"], values["normalizer"]
+        kinds = model["type"], normal["type"], values["pre_tokenizer"]["type"]
+        if kinds != ("WordPiece", "BertNormalizer", "BertPreTokenizer") or not normal["lowercase"]:
+            raise ValueError("it is no uncased BERT's")
+        self.ids: dict[str, int] = model["vocab"]
+        self._unknown = self.ids[model["unk_token"]]
+        self._longest = max(map(len, self.ids))
+
+    def __call__(self, text: str) -> list[int]:
+        """The ids of a text."""
+        return [number for word in _bert_words(text) for number in self._pieces(word)]
+
+    def _pieces(self, word: str) -> list[int]:
+        ids, start = [], 0
+        if len(word) > _LONGEST_WORD:
+            return [self._unknown]
+        while start < len(word):
+            mark = "##" if start else ""
+            for end in range(min(len(word), start + self._longest), start, -1):
+                number = self.ids.get(mark + word[start:end])
+                if number is not None:
+                    break
+            else:
+                return [self._unknown]
+            ids.append(number)
+            start = end
+        return ids
+
+
+def _bert_words(text: str) -> Iterator[str]:
+    """A text's words as BERT splits and spells them.
+
+    >>> list(_bert_words("Café's\\u200b 東京"))
+    ['cafe', "'", 's', '東', '京']
+    """
+    clean = "".join(" " if letter.isspace() else letter for letter in text if _is_read(letter))
+    spaced = re.sub(_IDEOGRAPHS, r" \g<0> ", clean)
+    plain = "".join(
+        letter.lower() for letter in unicodedata.normalize("NFD", spaced) if unicodedata.category(letter) != "Mn"
+    )
+    apart = "".join(f" {letter} " if _is_punctuation(letter) else letter for letter in plain)
+    yield from apart.split()
+
+
+def _is_read(letter: str) -> bool:
+    return letter in "\t\n\r" or (letter != "\ufffd" and unicodedata.category(letter) not in ("Cc", "Cf", "Co"))
+
+
+def _is_punctuation(letter: str) -> bool:
+    return letter in _ASCII_PUNCTUATION or unicodedata.category(letter).startswith("P")
+
+
 class Pieces:
     """Splits words into pieces, remembering the words it has seen."""
 
-    def __init__(self, tokenizer: Any) -> None:
-        tokenizer.no_truncation()
-        tokenizer.no_padding()
+    def __init__(self, tokenizer: WordPieces) -> None:
         self.tokenizer = tokenizer
         self.start, self.end, self.pad, self.unknown = (
-            tokenizer.token_to_id(mark) for mark in ("[CLS]", "[SEP]", "[PAD]", "[UNK]")
+            tokenizer.ids[mark] for mark in ("[CLS]", "[SEP]", "[PAD]", "[UNK]")
         )
         self._known: dict[str, tuple[list[int], int]] = {}
 
     @classmethod
     def load(cls, file: str | Path) -> Pieces:
         """From a `tokenizer.json`."""
-        from tokenizers import Tokenizer
-
         try:
-            return cls(Tokenizer.from_file(str(file)))
-        except Exception as error:  # the library raises bare Exception
+            return cls(WordPieces(Path(file).read_text(encoding="utf-8")))
+        except (AttributeError, KeyError, OSError, TypeError, ValueError) as error:
             raise ConfigError(f"it cannot be read ({error})", Place(str(file)), "give a whole model folder") from None
 
     def word(self, word: str) -> tuple[list[int], int]:
@@ -76,7 +140,7 @@ class Pieces:
         known = self._known.get(word)
         if known is None:
             plain = _SAME.get(word) or word.replace("’", "'")
-            ids = self.tokenizer.encode(plain, add_special_tokens=False).ids or [self.unknown]
+            ids = self.tokenizer(plain) or [self.unknown]
             if len(ids) > PIECES_A_WORD:
                 ids = ids[: PIECES_A_WORD // 2] + ids[-PIECES_A_WORD // 2 :]
             known = ids, shape_of(word)

@@ -1,4 +1,4 @@
-"""How good parses are, by the rules of evalb with its COLLINS parameters.
+"""Bracket scores by the rules of evalb with its COLLINS parameters.
 
 A constituent counts as right when the gold tree has one of the same label over the same words.  The root and the parts
 of speech are not counted; punctuation is taken out of both trees first, where the *gold* tree tags it as such, so that

@@ -95,7 +95,7 @@ class Trees:
     dev: list[Tree]
 
     def plus(self, other: Trees | None) -> Trees:
-        """These and others."""
+        """The trees of both."""
         if other is None:
             return self
         return Trees(self.gold + other.gold, self.silver + other.silver, self.dev + other.dev)

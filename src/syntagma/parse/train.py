@@ -125,16 +125,16 @@ class ParserTrainer:
             language=self.config.language,
         )
 
-    def _name_labels_as(self, theirs: ParserConfig, where: str, option: str) -> None:
+    def _name_labels_as(self, config: ParserConfig, where: str, option: str) -> None:
         """Number labels and tags as that parser does, which must know all that the trees have."""
-        ours = self.model_config
-        unknown = sorted({*ours.labels, *ours.tags} - {*theirs.labels, *theirs.tags})
+        own = self.model_config
+        unknown = sorted({*own.labels, *own.tags} - {*config.labels, *config.tags})
         if unknown:
             remedy = f"give one that was trained on such trees, or leave {option} out"
             raise ConfigError(f"this parser does not know {', '.join(unknown)}", Place(where), remedy)
-        network = replace(ours.network, labels=len(theirs.labels), tags=len(theirs.tags))
-        named = replace(ours, network=network, labels=theirs.labels, tags=theirs.tags)
-        if self.config.init and self.config.teacher and option == "--teacher" and named != ours:
+        network = replace(own.network, labels=len(config.labels), tags=len(config.tags))
+        named = replace(own, network=network, labels=config.labels, tags=config.tags)
+        if self.config.init and self.config.teacher and option == "--teacher" and named != own:
             remedy = "give parsers that were trained on the same trees"
             raise ConfigError(f"its labels or tags are not those of {self.config.init}", Place(where), remedy)
         self.model_config = named

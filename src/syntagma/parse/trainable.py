@@ -1,4 +1,4 @@
-"""The default parser in torch: what training makes, and what is saved as a model folder."""
+"""The default parser in torch, to train it and to save it as a model folder."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from syntagma.runtime.device import dtype_of, find_device
 
 
 class TrainableParser(NeuralParser):
-    """Parses words with a `ParserNetwork`, or with what gives scores of the same shapes."""
+    """A chart parser over a `ParserNetwork`, or over anything that gives scores of the same shapes."""
 
     def __init__(self, config: ParserConfig, network: nn.Module, pieces: Pieces) -> None:
         super().__init__(config, self._score, pieces)
@@ -69,7 +69,7 @@ class TrainableParser(NeuralParser):
         else:
             weights.save(self.network, folder / "model.safetensors", precision)
         with atomic_write(folder / "tokenizer.json") as stream:
-            stream.write(self.pieces.tokenizer.to_str())
+            stream.write(self.pieces.tokenizer.text)
         config = replace(self.config, graphs=write_graph(folder, self.config))
         with atomic_write(folder / "config.json") as stream:
             json.dump(config.to_dict(), stream, indent=1, ensure_ascii=False)

@@ -28,7 +28,7 @@ class TestTexts:
     templates: list[str]
 
     def steered(self, row: OutputRow, shapes: ShapeReader, labels: Sequence[str]) -> list[Text]:
-        """The sources, each with the template that the row follows; one without a shape is followed by nothing."""
+        """The sources, each with the template that the row follows; one without a shape is not steered."""
         if row.follow is None:
             return list(self.sources)
         if row.follow == "templates":
@@ -65,7 +65,7 @@ def read_test(texts: Texts, data: Path, limit: int | None = None) -> TestTexts:
     else:
         sources = _lines(data / str(texts.sources))
         references = list(zip(*(_lines(data / name) for name in texts.references), strict=True))
-    exemplars, templates = ([] if one is None else _lines(data / one) for one in (texts.exemplars, texts.templates))
+    exemplars, templates = ([] if name is None else _lines(data / name) for name in (texts.exemplars, texts.templates))
     pool = [] if texts.exemplar_pool is None else _lines(data / texts.exemplar_pool)
     pool = [line.split("\t")[1] if "\t" in line else line for line in pool]
     return TestTexts(sources[:limit], references[:limit], exemplars[:limit], pool, templates[:limit])
@@ -162,5 +162,5 @@ def _uneven(texts: Texts, data: Path) -> Iterator[str]:
 
 
 def rows_for(recipe: Recipe, texts: Texts) -> dict[str, OutputRow]:
-    """The rows that a test set has what it takes for."""
+    """The rows for which a test set has the data."""
     return {name: row for name, row in recipe.rows.items() if can_follow(row, texts)}

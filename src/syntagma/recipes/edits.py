@@ -55,11 +55,11 @@ def edit_outputs(
     kind: str, records: Sequence[Mapping[str, Any]], references: Sequence[Tree | None]
 ) -> list[Edit | None]:
     """The edits of the best output of each record."""
-    found = []
+    edits = []
     for record, reference in zip(records, references, strict=True):
         best: Mapping[str, Any] = record["hypotheses"][0] if record["hypotheses"] else {"levels": [], "text": ""}
-        found.append(edit(kind, best["levels"], best["text"], reference))
-    return found
+        edits.append(edit(kind, best["levels"], best["text"], reference))
+    return edits
 
 
 def _pin(context: list[str], output: str, reference: Tree | None) -> Edit | None:

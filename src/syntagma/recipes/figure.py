@@ -12,7 +12,7 @@ from syntagma.recipes.table import PAPER, Table
 
 
 def draw(recipe: Recipe, test: str, table: Table, out: Path, say: Callable[[str], None]) -> None:
-    """Write the figure of a table as RUN/TEST.svg and .png; `say` hears where, or what is missing for it."""
+    """Write the figure of a table as RUN/TEST.svg and .png; `say` is told where, or what is missing for it."""
     assert recipe.figure is not None
     figures = [name for name in recipe.figure.figures if any(name in row.figures for row in table.rows)]
     try:
@@ -30,14 +30,14 @@ def draw(recipe: Recipe, test: str, table: Table, out: Path, say: Callable[[str]
 
 def _points(recipe: Recipe, x: str, table: Table) -> list[Point]:
     """A point for each row that has a value of the setting; a paper's row stands where ours of its name does."""
-    found = []
+    points = []
     for row in table.rows:
         printed = row.system.startswith(PAPER)
         value = _value(recipe, x, row.system.removeprefix(PAPER))
         if value is not None:
-            found.append(Point("paper" if printed else "ours", value, row.figures, row.intervals))
-    only_ours = all(point.series == "ours" for point in found)
-    return [Point("", one.x, one.figures, one.intervals) for one in found] if only_ours else found
+            points.append(Point("paper" if printed else "ours", value, row.figures, row.intervals))
+    only_ours = all(point.series == "ours" for point in points)
+    return [Point("", point.x, point.figures, point.intervals) for point in points] if only_ours else points
 
 
 def _value(recipe: Recipe, x: str, name: str) -> float | None:

@@ -31,22 +31,30 @@ def write_records(path: Path, texts: Sequence[Text], work: SearchWork, mark: str
     part = path.with_name(f".{path.name}.{mark}.part")
     waiting = texts[lines_begun(part) :]
     with open(part, "a", encoding="utf-8", newline="\n") as stream:
-        for text, found in zip(
+        for text, outputs in zip(
             waiting, parallel(work, waiting, workers=processes_for(len(waiting), work.device)), strict=True
         ):
-            stream.write(json.dumps(_record(text, found, work.nbest), ensure_ascii=False) + "\n")
+            stream.write(json.dumps(_record(text, outputs, work.nbest), ensure_ascii=False) + "\n")
             stream.flush()
     part.replace(path)
-    with atomic_write(_note(path)) as stream:
-        stream.write(mark)
+    write_mark(path, mark)
     return sum("error" in record for record in read_records(path))
 
 
-def _record(text: Text, found: Any, nbest: int) -> Record:
+def write_mark(path: Path, mark: str) -> None:
+    """Note what a file of outputs was made from; what a killed process left of such a note is removed."""
+    note = _note(path)
+    for left in path.parent.glob(f".{note.name}.*.part"):
+        left.unlink(missing_ok=True)
+    with atomic_write(note) as stream:
+        stream.write(mark)
+
+
+def _record(text: Text, outputs: Any, nbest: int) -> Record:
     source = text.source if isinstance(text, SteeredText) else text
-    if isinstance(found, SyntagmaError):
-        return {"source": source, "hypotheses": [], "error": str(found)}
-    return {"source": source, "hypotheses": [output.to_dict() for output in found[:nbest]]}
+    if isinstance(outputs, SyntagmaError):
+        return {"source": source, "hypotheses": [], "error": str(outputs)}
+    return {"source": source, "hypotheses": [output.to_dict() for output in outputs[:nbest]]}
 
 
 def _note(path: Path) -> Path:

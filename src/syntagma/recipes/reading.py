@@ -1,4 +1,4 @@
-"""Recipes read from YAML files: everything that is wrong with one is collected and told at once."""
+"""Recipes read from YAML files: everything that is wrong with one is collected and reported at once."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def bundled_recipes() -> dict[str, Path]:
 
 
 def read_recipe(name: str, *changes: Mapping[str, Any], data: Path | None = None) -> Recipe:
-    """A recipe of the package, or one in a YAML file; all that is wrong with it is told at once.
+    """A recipe of the package, or one in a YAML file; all that is wrong with it is reported at once.
 
     `changes` are laid over what the file says one after another, as a recipe's own keys are over those of the one that
     it extends.  With `data`, the files that are not there are told of a recipe that is wrong, too.
@@ -111,7 +111,7 @@ class _Reader:
 
     def recipe(self, name: str) -> Recipe:
         """The recipe, as far as it can be read."""
-        known = {one.name for one in fields(Recipe)} - {"name", "splits"} | {"train", "dev"}
+        known = {item.name for item in fields(Recipe)} - {"name", "splits"} | {"train", "dev"}
         for key in self.values.keys() - known:
             near = difflib.get_close_matches(str(key), known, n=1)
             self.problems.append(
@@ -120,19 +120,21 @@ class _Reader:
         for key in _NEEDED:
             if not self.values.get(key):
                 self.problems.append(f"{key!r} is missing")
-        splits = {one: self._settings(Texts, self.values[one], one) for one in SPLITS if self.values.get(one)}
-        tests = {one: self._settings(Texts, value, f"tests, {one}") for one, value in self._mapping("tests").items()}
-        rows = {one: self._settings(OutputRow, value, f"rows, {one}") for one, value in self._mapping("rows").items()}
+        splits = {name: self._settings(Texts, self.values[name], name) for name in SPLITS if self.values.get(name)}
+        tests = {name: self._settings(Texts, value, f"tests, {name}") for name, value in self._mapping("tests").items()}
+        rows = {
+            name: self._settings(OutputRow, value, f"rows, {name}") for name, value in self._mapping("rows").items()
+        }
         recipe = Recipe(
             name,
             str(self.values.get("title", "")),
             str(self.values.get("hours", "")),
-            {one: texts for one, texts in splits.items() if texts is not None},
-            {one: texts for one, texts in tests.items() if texts is not None},
+            {name: texts for name, texts in splits.items() if texts is not None},
+            {name: texts for name, texts in tests.items() if texts is not None},
             self._mapping("prepare"),
             self._mapping("training"),
-            {name: self._system(name, one) for name, one in self._mapping("systems").items()},
-            {one: row for one, row in rows.items() if row is not None},
+            {name: self._system(name, value) for name, value in self._mapping("systems").items()},
+            {name: row for name, row in rows.items() if row is not None},
             tuple(self.values.get("metrics") or ()),
             tuple(self.values.get("facts") or ()),
             self._optional(FigureSettings, "figure"),

@@ -208,7 +208,7 @@ class Recipe:
             values["parser"] = f"{BRACKETS}{data / parser.removeprefix(BRACKETS)}"
         elif (data / parser).is_dir():
             values["parser"] = str(data / parser)
-        inputs = [_plain(one) for one in self._inputs(data)]
+        inputs = [_plain(input_) for input_ in self._inputs(data)]
         return CorpusOptions.from_dict({"dev": AUTO} | values | {"inputs": inputs})
 
     def _inputs(self, data: Path) -> Iterator[Input]:
@@ -228,8 +228,8 @@ class Recipe:
         return TrainConfig.from_dict(values | {"data": str(corpus)})
 
 
-def _plain(one: Input) -> dict[str, Any]:
-    return {"path": one.path, "target": one.target, "split": one.split, "format": one.format}
+def _plain(input_: Input) -> dict[str, Any]:
+    return {"path": input_.path, "target": input_.target, "split": input_.split, "format": input_.format}
 
 
 def locate(name: str, data: Path) -> str:

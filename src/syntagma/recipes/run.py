@@ -21,7 +21,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from syntagma.corpus import Corpus, CorpusOptions, prepare
 from syntagma.errors import ConfigError, MissingExtra, Place, SyntagmaError
@@ -31,7 +31,7 @@ from syntagma.network.folder import ModelFolder
 from syntagma.recipes.data import check_data, corpus_parser, parses_outputs, read_test, rows_for
 from syntagma.recipes.edits import edit_outputs
 from syntagma.recipes.facts import Facts, parameters_of, speed_of, store_facts, stored_facts, tokens_of
-from syntagma.recipes.outputs import is_current, read_outputs, write_records
+from syntagma.recipes.outputs import is_current, read_outputs, write_mark, write_records
 from syntagma.recipes.recipe import OutputRow, Recipe, locate
 from syntagma.recipes.scoring import RowTexts, Scorer
 from syntagma.recipes.shapes import ShapeReader
@@ -44,7 +44,6 @@ from syntagma.settings import read_mapping
 from syntagma.train.config import TrainConfig
 
 Step = Literal["prepare", "distil", "train", "generate", "table"]
-STEPS: tuple[Step, ...] = get_args(Step)
 Say = Callable[[str], None]
 
 
@@ -58,7 +57,7 @@ class Stopped(Exception):
 
 @dataclass(frozen=True)
 class RecipeRun:
-    """A recipe on its way in the folder `out`."""
+    """A run of a recipe in the folder `out`."""
 
     recipe: Recipe
     data: Path
@@ -95,26 +94,28 @@ class RecipeRun:
 
     def _claim(self, until: Step) -> None:
         """Check everything, and that no other recipe has begun here."""
-        told = json.loads(json.dumps(asdict(self.recipe)))
+        values = json.loads(json.dumps(asdict(self.recipe)))
         path = self.out / "recipe.json"
         prepared = not self.recipe.trained() or (self.out / "corpus" / "corpus.json").is_file()
         parsers = list(self._parsers(until, prepared))
-        check_data(self.recipe, self.data, prepared=prepared, parsers=parsers, others=list(self._conflicts(told, path)))
+        check_data(
+            self.recipe, self.data, prepared=prepared, parsers=parsers, others=list(self._conflicts(values, path))
+        )
         remove_parts(self.out)
         with atomic_write(path) as stream:
-            json.dump(told, stream, indent=2, ensure_ascii=False)
+            json.dump(values, stream, indent=2, ensure_ascii=False)
             stream.write("\n")
 
-    def _conflicts(self, told: dict[str, Any], path: Path) -> Iterator[str]:
-        """List what this machine, or the folder, is against."""
+    def _conflicts(self, values: dict[str, Any], path: Path) -> Iterator[str]:
+        """List what stands against the run on this machine or in the folder."""
         try:
             check_device(self.device, self.precision)
         except SyntagmaError as error:
             yield str(error)
         if self.devices > 1 and self.recipe.trained() and find_spec("lightning_fabric") is None:
             yield str(MissingExtra("lightning-fabric", "fabric", "training in several processes"))
-        begun = read_mapping(path) if path.exists() else told
-        if changed := sorted(name for name in told if told[name] != begun.get(name) and name not in _MAY_CHANGE):
+        begun = read_mapping(path) if path.exists() else values
+        if changed := sorted(name for name in values if values[name] != begun.get(name) and name not in _MAY_CHANGE):
             yield f"{self.out}: another recipe was begun here (it differs in {', '.join(changed)}); give another --out"
 
     def _parsers(self, until: Step, prepared: bool) -> Iterator[str]:
@@ -128,7 +129,7 @@ class RecipeRun:
 
     @property
     def parser(self) -> str:
-        """Who parses outputs: a folder among the data, or a name."""
+        """The parser of the outputs: a folder among the data, or a name."""
         folder = self.data / self.recipe.parser
         return str(folder) if folder.is_dir() else self.recipe.parser
 
@@ -233,8 +234,7 @@ class RecipeRun:
             if not is_current(path, mark):
                 if mark in made:  # it differs from another row in how it is scored only
                     shutil.copyfile(made[mark], path)
-                    with atomic_write(path.with_name(f".{path.name}.mark")) as stream:
-                        stream.write(mark)
+                    write_mark(path, mark)
                 else:
                     self.say(f"generate: {name}, {test}")
                     failed = write_records(path, texts, self.work(row), mark)
@@ -252,7 +252,7 @@ class RecipeRun:
         records = read_outputs(self.outputs(test, row.of), len(texts.sources))
         trees = self._shapes.trees([references[0] for references in texts.references])
         edits = zip(texts.sources, edit_outputs(row.edit, records, trees), strict=True)
-        return ["" if one is None else SteeredText(source, start=one.start) for source, one in edits]
+        return ["" if edit is None else SteeredText(source, start=edit.start) for source, edit in edits]
 
     def work(self, row: OutputRow) -> SearchWork:
         """The work of a process for a row."""
@@ -262,10 +262,10 @@ class RecipeRun:
         return SearchWork(model, given, nbest=row.nbest, device=self.device, precision=self.precision)
 
     def mark(self, row: OutputRow, texts: Sequence[Text]) -> str:
-        """The same for equal models, searches and texts."""
+        """A hash, the same for equal models, searches and texts."""
         searched = {**asdict(row), "against": None, "scored_by": None}
-        told = [hash_file(self.model(row.system) / "config.json"), searched, [repr(text) for text in texts]]
-        return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16]
+        identity = [hash_file(self.model(row.system) / "config.json"), searched, [repr(text) for text in texts]]
+        return hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:16]
 
     # -- table
 
@@ -307,18 +307,18 @@ class RecipeRun:
             return stored_facts(path) or {}
         texts = self.texts(test, row)
         mark = self.mark(row, texts)
-        found = stored_facts(path, mark) or {}
+        facts = stored_facts(path, mark) or {}
         for fact in self.recipe.facts:
-            if fact in found:
+            if fact in facts:
                 continue
             if fact == "params":
-                found[fact] = parameters_of(self.model(row.system))
+                facts[fact] = parameters_of(self.model(row.system))
             elif fact == "speed":
-                found[fact] = speed_of(self.work(row), texts)
+                facts[fact] = speed_of(self.work(row), texts)
             else:
-                found[fact] = tokens_of(self.model(row.system), read_outputs(path, len(texts)))
-        store_facts(path, mark, found)
-        return found
+                facts[fact] = tokens_of(self.model(row.system), read_outputs(path, len(texts)))
+        store_facts(path, mark, facts)
+        return facts
 
 
 _MAY_CHANGE = ("title", "hours", "note", "tests", "rows", "metrics", "facts", "figure", "parser")

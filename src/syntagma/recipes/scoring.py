@@ -55,7 +55,7 @@ class Scorer:
     def _segments(self) -> dict[str, list[Segment]]:
         """The segments of each system; where contexts are edited, of the sources that every kind of edit suits."""
         edits = {name: self._edits(made.row) for name, made in self.rows.items() if made.row.edit is not None}
-        kept = [index for index in range(len(self.texts.sources)) if all(one[index] for one in edits.values())]
+        kept = [index for index in range(len(self.texts.sources)) if all(texts[index] for texts in edits.values())]
         if not kept:
             what = f"none of {len(self.texts.sources)} sources suits all the edits"
             raise ConfigError(what, Place(self.test), "take more of them with --limit")
@@ -75,7 +75,10 @@ class Scorer:
         scored_by = made.row.scored_by
         for index, record in enumerate(made.records):
             references = self.texts.references[index]
-            outputs = [Candidate(" ".join(one["text"].split()), _tree(one)) for one in record["hypotheses"]]
+            outputs = [
+                Candidate(" ".join(hypothesis["text"].split()), _tree(hypothesis))
+                for hypothesis in record["hypotheses"]
+            ]
             best = outputs[0] if outputs else Candidate("")
             yield Segment(
                 best.text,
@@ -100,7 +103,7 @@ class Scorer:
         assert row.of is not None
         trees = self.shapes.trees([references[0] for references in self.texts.references])
         edits = edit_outputs(row.edit, self.rows[row.of].records, trees)
-        return ["" if one is None else one.to_json() for one in edits]
+        return ["" if edit is None else edit.to_json() for edit in edits]
 
 
 def _tree(output: Mapping[str, str]) -> Tree | None:

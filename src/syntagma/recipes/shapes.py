@@ -31,9 +31,9 @@ class ShapeReader:
         new = [text for text in dict.fromkeys(sentences) if text not in self._trees]
         wordy = [text for text in new if words_of(text)]
         maker = TreeMaker(self._parser, ()) if wordy else None
-        found = maker.parse_all([words_of(text) for text in wordy]) if maker else []
+        parsed = maker.parse_all([words_of(text) for text in wordy]) if maker else []
         self._trees.update(dict.fromkeys(new))
-        self._trees.update(zip(wordy, found, strict=True))
+        self._trees.update(zip(wordy, parsed, strict=True))
         return [self._trees[text] for text in sentences]
 
     def templates(self, sentences: Sequence[str], depth: int | None, labels: Sequence[str]) -> list[str]:
@@ -44,11 +44,11 @@ class ShapeReader:
         """For each reference the sentence of the pool nearest to it in shape, neither it nor its source itself."""
         pool = pool[:: max(1, len(pool) // _POOL)]
         shapes = [(text, upper(tree)) for text, tree in zip(pool, self.trees(pool), strict=True) if tree is not None]
-        found = []
+        nearest = []
         for reference, tree, source in zip(references, self.trees(references), sources, strict=True):
-            usable = [one for one in shapes if one[0] not in (reference, source)]
-            found.append("" if tree is None else _nearest(upper(tree), usable))
-        return found
+            usable = [shape for shape in shapes if shape[0] not in (reference, source)]
+            nearest.append("" if tree is None else _nearest(upper(tree), usable))
+        return nearest
 
 
 def _nearest(shape: Tree, pool: Sequence[tuple[str, Tree]]) -> str:
@@ -57,7 +57,7 @@ def _nearest(shape: Tree, pool: Sequence[tuple[str, Tree]]) -> str:
     best, least = "", 2.0
     for bound, text, other in sorted(
         ((abs(_size(other) - size) / (_size(other) + size), text, other) for text, other in pool),
-        key=lambda one: one[:2],
+        key=lambda candidate: candidate[:2],
     ):
         if bound >= least:
             break

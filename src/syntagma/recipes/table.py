@@ -38,7 +38,7 @@ class TableRow:
     @property
     def p(self) -> dict[str, float]:
         """The p-value of each difference."""
-        return {name: one.p for name, one in self.differences.items()}
+        return {name: comparison.p for name, comparison in self.differences.items()}
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,9 @@ class Table:
                 **row.figures,
                 "intervals": row.intervals,
                 "against": row.against,
-                "differences": {name: [one.delta, *one.interval] for name, one in row.differences.items()},
+                "differences": {
+                    name: [comparison.delta, *comparison.interval] for name, comparison in row.differences.items()
+                },
                 "p": row.p,
             }
             for row in self.rows
@@ -105,12 +107,13 @@ def _cell(row: TableRow, name: str) -> str:
 
 
 def _differences(row: TableRow, names: Sequence[str]) -> list[str]:
-    found = [row.differences.get(name) for name in names]
-    return ["" if one is None else _difference(one) for one in found]
+    comparisons = [row.differences.get(name) for name in names]
+    return ["" if comparison is None else _difference(comparison) for comparison in comparisons]
 
 
-def _difference(one: Comparison) -> str:
-    return f"{one.delta:+.1f} [{one.interval[0]:+.1f}, {one.interval[1]:+.1f}], p = {one.p:.3f}"
+def _difference(comparison: Comparison) -> str:
+    low, high = comparison.interval
+    return f"{comparison.delta:+.1f} [{low:+.1f}, {high:+.1f}], p = {comparison.p:.3f}"
 
 
 @dataclass(frozen=True)
@@ -160,7 +163,15 @@ def compare_systems(
         scores = results[name].scores(0 if name in (COPIED, REFERENCE) else resamples)
         empty = _meaningless(systems[name])
         incomparable = empty | (_meaningless(systems[rival]) if rival else set())
-        rows.append(_row(name, scores, rival, [one for one in compared if one.name not in incomparable], empty))
+        rows.append(
+            _row(
+                name,
+                scores,
+                rival,
+                [comparison for comparison in compared if comparison.name not in incomparable],
+                empty,
+            )
+        )
     rows += [TableRow(PAPER + name, dict(figures)) for name, figures in scoring.printed.items()]
     scores = results[names[0]].scores()
     shown = [score for score in scores if any(score.name in row.figures for row in rows)]
@@ -171,13 +182,13 @@ def compare_systems(
 
 def _meaningless(segments: Sequence[Segment]) -> set[str]:
     """Figures that say nothing of a system whose segments lack what they are about."""
-    found = {
+    meaningless = {
         name
         for part, names in _ONE_LINE_FIGURES.items()
         for name in names
         if not any(getattr(segment, part) for segment in segments)
     }
-    return found | (set(_BEAM_FIGURES) if all(len(segment.nbest) < 2 for segment in segments) else set())
+    return meaningless | (set(_BEAM_FIGURES) if all(len(segment.nbest) < 2 for segment in segments) else set())
 
 
 def _row(
@@ -188,7 +199,7 @@ def _row(
         {score.name: score.value for score in scores if score.name not in meaningless},
         {score.name: score.interval for score in scores if score.interval and score.name not in meaningless},
         against,
-        {one.name: one for one in compared},
+        {comparison.name: comparison for comparison in compared},
     )
 
 

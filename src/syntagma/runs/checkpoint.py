@@ -130,7 +130,7 @@ def save_weights(path: Path, weights: dict[str, Tensor]) -> str:
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     with disk_errors(path.parent):
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            path.parent.mkdir(exist_ok=True)
             save_file(_plain(weights), part)
             to_disk(part)
             part.replace(path)

@@ -1,4 +1,4 @@
-"""A run's folder: whose it is, and how a run ended.
+"""A run's folder: which run owns it, and how that run ended.
 
 OUT/train.json     the settings
 OUT/log.jsonl      what happened, a JSON object a line

@@ -125,7 +125,7 @@ class Display:
             self.say(f"step {step:,} of {'?' if steps is None else f'{steps:,}'}: {text}{remaining}")
 
     def say(self, text: str) -> None:
-        """A line on stderr."""
+        """Write a line to stderr."""
         if self.quiet:
             return
         if self._progress is not None:
@@ -146,7 +146,7 @@ def _bar() -> tuple[Progress, TaskID]:
 
 
 def duration(seconds: float) -> str:
-    """Seconds as people say them.
+    """Seconds in hours, minutes and seconds.
 
     >>> duration(59.6), duration(754), duration(7260)
     ('1 min', '13 min', '2 h 1 min')

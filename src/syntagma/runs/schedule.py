@@ -1,4 +1,4 @@
-"""Where a run ends and how its learning rate goes there.
+"""The end of a run, and its learning rate on the way there.
 
 A plan is a number of steps and how far along the run is at each.  It can change on the way, when the machine is slower
 or faster than it was: the share that is done stays what it is, and the rest is spread over the steps that are left.  So
@@ -70,7 +70,7 @@ class ScheduleSettings(Protocol):
 
 @dataclass(frozen=True)
 class Plan:
-    """The end of a run, None while a time budget is still being measured, and the turns that the way there took."""
+    """The end of a run, None while a time budget is still being measured, and how the plan has changed."""
 
     steps: int | None
     warmup: int
@@ -146,7 +146,7 @@ def learning_rate(config: ScheduleSettings, plan: Plan, step: int) -> float:
 
 
 def decay(schedule: str, done: float) -> float:
-    """How much of the rate is left when so much of the way down is done: a line or a cosine from 1 to 0."""
+    """The share of the rate that is left after a share of the decay: a line or a cosine from 1 to 0."""
     return 1 - done if schedule == "linear" else 0.5 * (1 + math.cos(math.pi * done))
 
 

@@ -78,5 +78,5 @@ def dtype_of(precision: str | None) -> torch.dtype:
     _check_names("cpu", precision)
     import torch
 
-    found: torch.dtype = getattr(torch, PRECISIONS[precision or "fp32"])
-    return found
+    dtype: torch.dtype = getattr(torch, PRECISIONS[precision or "fp32"])
+    return dtype

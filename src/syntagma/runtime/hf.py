@@ -10,9 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from syntagma.network.batch import pad_rows, stack_contexts
+from syntagma.network.batch import stack_contexts
 from syntagma.network.contexts import AnnotatedContext
-from syntagma.runtime.base import Draw, IdArray, Ids, Mask, Step
+from syntagma.runtime.base import Draw, IdArray, Mask, Step
 from syntagma.runtime.torch import DeviceRuntime, nothing
 
 
@@ -41,25 +41,13 @@ class HfRuntime(DeviceRuntime):
     """A network of `backbone/network.py`: it reads one token a row at a time."""
 
     @torch.inference_mode()
-    def encode(self, sources: Sequence[Ids]) -> list[Any]:
-        """Each source, given without its end, encoded once."""
-        if not sources:
-            return []
-        rows = self._with_end(sources)
-        encoded = self.network.encode(self._send(pad_rows(rows, self.config.pad).numpy()))
-        return [encoded.row(number, len(row)) for number, row in enumerate(rows)]
-
-    @torch.inference_mode()
     def open(self, sources: Sequence[Any], contexts: Sequence[AnnotatedContext] | None) -> HfState:
         """A row for each source and its context, before the first token."""
-        distinct = {id(source): source for source in sources}
-        place_of = {key: place for place, key in enumerate(distinct)}
-        rows = self._send(np.array([place_of[id(source)] for source in sources], np.int64))
-        encoded = type(sources[0]).stack(list(distinct.values()), self.config.pad)
+        encoded, places = self._stack(sources)
         stacked = None
         if contexts is not None:
             stacked = stack_contexts([[context] for context in contexts], self.config).to(self.device)
-        return HfState(self.network.open(encoded, rows, stacked), np.arange(len(sources)))
+        return HfState(self.network.open(encoded, self._send(places), stacked), np.arange(len(sources)))
 
     @torch.inference_mode()
     def step(

@@ -89,8 +89,8 @@ class OnnxRuntime(RuntimeBase):
             arrays = {name: value.numpy() for name, value in values.items()}
             for place, number in enumerate(batch):
                 size = len(rows[number])
-                mine = {name: array[place][..., :size, :] for name, array in arrays.items()}
-                encoded[number] = EncodedSource(rows[number], mine)
+                own = {name: array[place][..., :size, :] for name, array in arrays.items()}
+                encoded[number] = EncodedSource(rows[number], own)
         return [encoded[number] for number in range(len(rows))]
 
     def open(self, sources: Sequence[EncodedSource], contexts: Sequence[AnnotatedContext] | None) -> OnnxState:
@@ -235,8 +235,8 @@ class OnnxRuntime(RuntimeBase):
         outputs: Sequence[str],
         values: Mapping[str, Value] | None = None,
     ) -> dict[str, Value]:
-        made = {name: self._graphs.value(array) for name, array in inputs.items()}
-        return self._graphs.run(graph, {**made, **(values or {}), **self._constants}, outputs)
+        given = {name: self._graphs.value(array) for name, array in inputs.items()}
+        return self._graphs.run(graph, {**given, **(values or {}), **self._constants}, outputs)
 
     def join(self, states: Sequence[OnnxState]) -> OnnxState:
         """The rows of all states, one after the other."""

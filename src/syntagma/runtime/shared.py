@@ -59,7 +59,7 @@ class Stack:
         longest = int(sizes.max(initial=0))
         padding = np.arange(longest) >= sizes[:, None]
         names = sources[0].arrays if sources else ()
-        arrays = {name: join_padded([one.arrays[name][None] for one in sources], longest, -2) for name in names}
+        arrays = {name: join_padded([source.arrays[name][None] for source in sources], longest, -2) for name in names}
         return Stack(arrays, padding, tuple(sources))
 
     @staticmethod
@@ -113,30 +113,30 @@ class SharedStack:
         return SharedStack(self.stack.take(used), np.searchsorted(used, places))
 
     @staticmethod
-    def join(several: Sequence[SharedStack]) -> SharedStack:
+    def join(stacks: Sequence[SharedStack]) -> SharedStack:
         """One stack with the places and rows of all."""
-        starts = np.cumsum([0, *(len(shared.stack) for shared in several)])
-        places = [shared.places + start for shared, start in zip(several, starts, strict=False)]
-        return SharedStack(Stack.join([shared.stack for shared in several]), np.concatenate(places))
+        starts = np.cumsum([0, *(len(shared.stack) for shared in stacks)])
+        places = [shared.places + start for shared, start in zip(stacks, starts, strict=False)]
+        return SharedStack(Stack.join([shared.stack for shared in stacks]), np.concatenate(places))
 
     @staticmethod
     def of_sources(sources: Sequence[EncodedSource]) -> SharedStack:
         """A stack for rows with those sources, of which each stands on it once."""
         numbers = {source: number for number, source in enumerate(dict.fromkeys(sources))}
-        return SharedStack(Stack.of_sources(list(numbers)), np.array([numbers[one] for one in sources], np.int64))
+        return SharedStack(Stack.of_sources(list(numbers)), np.array([numbers[source] for source in sources], np.int64))
 
     @staticmethod
-    def join_sources(several: Sequence[SharedStack]) -> SharedStack:
+    def join_sources(stacks: Sequence[SharedStack]) -> SharedStack:
         """One stack with the rows of all, where the stacks may have sources in common."""
-        largest = max((shared.stack for shared in several), key=len)
+        largest = max((shared.stack for shared in stacks), key=len)
         numbers = {owner: number for number, owner in enumerate(largest.owners)}
-        for shared in several:
+        for shared in stacks:
             for owner in shared.stack.owners:
                 numbers.setdefault(owner, len(numbers))
         new = list(numbers)[len(largest) :]
         stack = Stack.join([largest, Stack.of_sources(new)]) if new else largest
         places = [
-            np.array([numbers[one] for one in shared.stack.owners], np.int64)[shared.places] for shared in several
+            np.array([numbers[owner] for owner in shared.stack.owners], np.int64)[shared.places] for shared in stacks
         ]
         return SharedStack(stack, np.concatenate(places))
 

@@ -41,6 +41,24 @@ class DeviceRuntime(RuntimeBase):
         self.network = prepared(network, self.device, precision)
         self._choice = Choice(self.config, self._send, self._fetch)
 
+    # -- sources
+
+    @torch.inference_mode()
+    def encode(self, sources: Sequence[Ids]) -> list[Any]:
+        """Each source, given without its end, encoded once."""
+        if not sources:
+            return []
+        rows = self._with_end(sources)
+        encoded = self.network.encode(self._send(pad_rows(rows, self.config.pad).numpy()))
+        return [encoded.row(number, len(row)) for number, row in enumerate(rows)]
+
+    def _stack(self, sources: Sequence[Any]) -> tuple[Any, IdArray]:
+        """The distinct ones of encoded sources as one batch, and the place of each in it."""
+        distinct = {id(source): source for source in sources}
+        place_of = {key: place for place, key in enumerate(distinct)}
+        places = np.array([place_of[id(source)] for source in sources], np.int64)
+        return type(sources[0]).stack(list(distinct.values()), self.config.pad), places
+
     # -- between host and device
 
     def _send(self, numbers: npt.NDArray[np.int64]) -> Tensor:
@@ -63,27 +81,15 @@ class TorchRuntime(DeviceRuntime):
     network: Network
 
     @torch.inference_mode()
-    def encode(self, sources: Sequence[Ids]) -> list[Encoded]:
-        """Each source, given without its end, encoded once."""
-        if not sources:
-            return []
-        rows = self._with_end(sources)
-        encoded = self.network.encode(self._send(pad_rows(rows, self.config.pad).numpy()))
-        return [encoded.row(number, len(row)) for number, row in enumerate(rows)]
-
-    @torch.inference_mode()
     def open(self, sources: Sequence[Encoded], contexts: Sequence[AnnotatedContext] | None) -> DecoderState:
         """A row for each source and its context, before the first token."""
-        distinct = {id(source): source for source in sources}
-        place_of = {key: place for place, key in enumerate(distinct)}
-        places = np.array([place_of[id(source)] for source in sources], np.int64)
-        encoded = Encoded.stack(list(distinct.values()), self.config.pad)
+        encoded, places = self._stack(sources)
         return self.network.open(encoded, places, self._contexts(contexts) if contexts is not None else None)
 
     def _contexts(self, contexts: Sequence[AnnotatedContext]) -> Contexts:
-        made = stack_contexts([[context] for context in contexts], self.config)
+        stacked = stack_contexts([[context] for context in contexts], self.config)
         fields = ("ids", "level", "place", "label_index", "parent", "depth_added")
-        return Contexts(*self._send_all([getattr(made, name).numpy() for name in fields]))
+        return Contexts(*self._send_all([getattr(stacked, name).numpy() for name in fields]))
 
     @torch.inference_mode()
     def step(
@@ -127,11 +133,11 @@ class TorchRuntime(DeviceRuntime):
         columns = max(1, _ROOM // (rows * self.config.vocabulary))
         yield hidden.new_zeros(rows, 0, dtype=torch.float32)
         for start in range(0, inner - 1, columns):
-            some = slice(start, min(start + columns, inner - 1))
-            scores = self.network.next_scores(state, feed, hidden[:, some], some)
-            following = feed.tokens[:, some.start + 1 : some.stop + 1].reshape(-1, 1)
-            found = scores.logits.gather(1, following)[:, 0] - scores.norm
-            yield found.view(rows, -1).masked_fill((following == self.config.pad).view(rows, -1), 0.0)
+            part = slice(start, min(start + columns, inner - 1))
+            scores = self.network.next_scores(state, feed, hidden[:, part], part)
+            following = feed.tokens[:, part.start + 1 : part.stop + 1].reshape(-1, 1)
+            likely = scores.logits.gather(1, following)[:, 0] - scores.norm
+            yield likely.view(rows, -1).masked_fill((following == self.config.pad).view(rows, -1), 0.0)
 
     @torch.inference_mode()
     def join(self, states: Sequence[Any]) -> DecoderState:
@@ -161,13 +167,13 @@ class Choice:
         pairs asked for, and the numbers [N] to draw with, bit for bit."""
         if mask is None:
             return []
-        numbers = {id(one): number for number, one in enumerate(self._sets(mask))}
-        chosen = np.array([numbers[id(one or self._every)] for one in mask.words], np.int64)
+        numbers = {id(words): number for number, words in enumerate(self._sets(mask))}
+        chosen = np.array([numbers[id(words or self._every)] for words in mask.words], np.int64)
         uniforms = np.zeros(0, np.int64) if draw is None else draw.uniforms.astype(np.float64).view(np.int64)
         return [mask.controls.astype(np.int64), chosen, mask.denied, mask.asked, uniforms]
 
     def _sets(self, mask: Mask) -> list[WordSet]:
-        return list({id(one): one for one in (words or self._every for words in mask.words)}.values())
+        return list({id(words): words for words in (words or self._every for words in mask.words)}.values())
 
     def _row(self, words: WordSet) -> Tensor:
         """The mask [V] of a set of words: nothing where a word is in it, else minus infinity."""

@@ -59,25 +59,25 @@ class Competition:
 
     def least_bad(self, ranked: list[Hypothesis]) -> list[Hypothesis]:
         """Those that constraints would keep; where they would keep none, the least bad."""
-        if kept := [hypothesis for hypothesis in ranked if self.keeps(hypothesis)]:
-            return kept
         faults = [self.badness(hypothesis) for hypothesis in ranked]
         least = min(faults, default=0)
         return [hypothesis for hypothesis, fault in zip(ranked, faults, strict=True) if fault == least]
 
     def best_copy(self, ranked: Iterable[Hypothesis]) -> Hypothesis | None:
         """The first with nothing wrong but that it copies the source."""
-        return next((one for one in ranked if self.badness(one) == CopyConstraint.weight), None)
+        return next((hypothesis for hypothesis in ranked if self.badness(hypothesis) == CopyConstraint.weight), None)
 
     def top(self, ranked: list[Hypothesis]) -> list[Hypothesis]:
         """The next beam: the best, or, with required words or a diversity penalty, the best under those."""
         if self.degrees:
             kept: list[Hypothesis] = []
             for degree, places in enumerate(self.places):
-                fitting = [one for one in ranked if self.degree(one) == degree]
+                fitting = [hypothesis for hypothesis in ranked if self.degree(hypothesis) == degree]
                 likely = sorted(fitting, key=lambda hypothesis: -hypothesis.log_probability)
                 chosen = likely[: by_joint(places)] if self.by_joint else []
-                kept += chosen + [one for one in fitting if one not in chosen][: places - len(chosen)]
+                kept += (
+                    chosen + [hypothesis for hypothesis in fitting if hypothesis not in chosen][: places - len(chosen)]
+                )
             return sorted(kept, key=lambda hypothesis: -hypothesis.score)
         if self.options.diversity_penalty:
             return diverse(ranked, self.options)
@@ -88,11 +88,11 @@ class Competition:
     def why(self, dropped: Sequence[Hypothesis], kept: Sequence[Hypothesis]) -> dict[Hypothesis, str]:
         """For each dropped hypothesis the constraint that refused it, or that another was better."""
         contexts = {hypothesis.ids for hypothesis in kept}
-        found: dict[Hypothesis, str] = {}
+        reasons: dict[Hypothesis, str] = {}
         for hypothesis in dropped:
-            refused = (one.reason for one in self.constraints if not one.keep(hypothesis))
-            found[hypothesis] = next(refused, SAME if hypothesis.ids in contexts else OUTSCORED)
-        return found
+            refused = (constraint.reason for constraint in self.constraints if not constraint.keep(hypothesis))
+            reasons[hypothesis] = next(refused, SAME if hypothesis.ids in contexts else OUTSCORED)
+        return reasons
 
     # -- degrees of holding what is required
 
@@ -125,7 +125,7 @@ def by_joint(places: int) -> int:
 
 def distinct(ranked: Sequence[Hypothesis]) -> list[Hypothesis]:
     """The first hypothesis of each context."""
-    found: dict[IdTuple, Hypothesis] = {}
+    first_of: dict[IdTuple, Hypothesis] = {}
     for hypothesis in ranked:
-        found.setdefault(hypothesis.ids, hypothesis)
-    return list(found.values())
+        first_of.setdefault(hypothesis.ids, hypothesis)
+    return list(first_of.values())

@@ -15,13 +15,13 @@ from itertools import count, islice
 from syntagma.levels import PART, TOP, MalformedInfill, Tokens, expand
 from syntagma.search.hypothesis import Hypothesis
 from syntagma.search.request import SearchRequest
-from syntagma.search.result import Output, TraceLevel, said_back
+from syntagma.search.result import Output, TraceLevel, unchanged_output
 from syntagma.text.prose import unreadable
 from syntagma.text.sentences import sentences
 from syntagma.tree import ROOT, Tree
 
 FEW_WORDS = 3
-"""A sentence of fewer words than this may be said back as it is: `Hello!` leaves little to change."""
+"""A sentence of fewer words than this may be returned unchanged: `Hello!` leaves little to change."""
 
 
 class Document:
@@ -68,9 +68,10 @@ class Document:
         if self.sample:
             chosen = [list(drawn) for drawn in zip(*outputs, strict=False)]  # constraints leave some with fewer
         else:
-            places = best_together([len(some) for some in outputs])
+            places = best_together([len(candidates) for candidates in outputs])
             chosen = [
-                [some[place] for some, place in zip(outputs, row, strict=True)] for row in islice(places, self.beam)
+                [candidates[place] for candidates, place in zip(outputs, row, strict=True)]
+                for row in islice(places, self.beam)
             ]
         return [merge(parts, self.gaps) for parts in chosen]
 
@@ -87,15 +88,15 @@ def _cost(request: SearchRequest) -> float:
 
 
 def unread(text: str, language: str | None) -> list[Output]:
-    """The text said back, with a note, where a model for sentences of that language cannot read it.
+    """The text unchanged, with a note, where a model for sentences of that language cannot read it.
 
     >>> [output.note for output in unread("我没有读过这本书。", "en")]
-    ['the model reads English, and this text is in another script']
+    ['returned unchanged: the model reads English, and this text is in another script']
     >>> unread("I have not read this book.", "en")
     []
     """
     reason = unreadable(text, language)
-    return [said_back(text.strip(), reason)] if reason else []
+    return [unchanged_output(text.strip(), f"returned unchanged: {reason}")] if reason else []
 
 
 def segments(text: str) -> list[str]:

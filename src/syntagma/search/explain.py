@@ -214,7 +214,7 @@ def _depths(
     generator: Generator, request: SearchRequest, first: list[Hypothesis]
 ) -> tuple[tuple[SearchNode, ...], ...]:
     """The contexts that competed at each depth: the kept, and as many of the others as a page can show."""
-    way = set(request.beam[0].history())
+    way = set() if request.unchanged else set(request.beam[0].history())
     before = first
     depths = []
     for kept, dropped, reasons in request.rounds:

@@ -40,7 +40,7 @@ from syntagma.search.options import SearchOptions
 from syntagma.search.outcome import check_found, parsed_first
 from syntagma.search.request import SearchRequest
 from syntagma.search.rerank import check_rerank
-from syntagma.search.result import Output, read_out, read_out_plain, said_back
+from syntagma.search.result import Output, read_out, read_out_plain, unchanged_output
 from syntagma.search.scheduler import Scheduler
 from syntagma.search.steered import Control, Text
 from syntagma.search.steering import Steerer, Steering
@@ -123,10 +123,10 @@ class Generator:
         """The best hypotheses for a source, best first; `options` are those of `SearchOptions`."""
         steering = self.steering(template, exemplar, exemplar_depth, control, start, must, must_not)
         settings = self.defaults.for_texts(nbest or 1, options)
-        (found,) = self.stream([text], steering=steering, options=settings, nbest=nbest or 1)
-        if isinstance(found, SyntagmaError):
-            raise found
-        return found[:nbest]
+        (outputs,) = self.stream([text], steering=steering, options=settings, nbest=nbest or 1)
+        if isinstance(outputs, SyntagmaError):
+            raise outputs
+        return outputs[:nbest]
 
     # -- what a user asks for
 
@@ -223,8 +223,8 @@ class Generator:
         floating = [word for word, home in enumerate(homes) if home is None]
         requests = []
         for place, piece in enumerate(cut):
-            mine = [word for word, home in enumerate(homes) if home in (place, None)]
-            lexical = steering.lexical.requiring(mine)
+            own = [word for word, home in enumerate(homes) if home in (place, None)]
+            lexical = steering.lexical.requiring(own)
             shape = steering if place == 0 else Steering()
             few = len(piece.split()) < FEW_WORDS
             asked = options.changed({"forbid_copy": False}) if few and options.copy_fallback else options
@@ -339,18 +339,18 @@ class Generator:
     def document_outputs(self, document: Document, steering: Steering) -> list[Output] | SyntagmaError:
         """The outputs for a text, once the searches for its segments are over."""
         document.settle()
-        found: list[list[Output]] = []
+        by_segment: list[list[Output]] = []
         for place, request in enumerate(document.requests):
             outputs = self.outputs(request, steering if place == 0 else Steering())
             if isinstance(outputs, SyntagmaError):
                 return outputs
-            found.append(outputs)
-        return document.combine(found)
+            by_segment.append(outputs)
+        return document.combine(by_segment)
 
     def outputs(self, request: SearchRequest, steering: Steering) -> list[Output] | SyntagmaError:
         """The outputs of a search that is over, best first, or why it found nothing."""
-        if request.said_back:
-            return [said_back(self.vocabulary.decode(request.source_as_target), request.note)]
+        if request.unchanged:
+            return [unchanged_output(self.vocabulary.decode(request.source_as_target), request.note)]
         try:
             check_found(request)
         except SyntagmaError as error:
@@ -370,10 +370,10 @@ class Generator:
 
     def distinct(self, finished: Sequence[Hypothesis]) -> list[Hypothesis]:
         """Without those whose texts differ from a better one's by case and punctuation only."""
-        found: dict[str, Hypothesis] = {}
+        first_of: dict[str, Hypothesis] = {}
         for hypothesis in finished:
-            found.setdefault(core(self.vocabulary.decode(hypothesis.ids)), hypothesis)
-        return list(found.values())
+            first_of.setdefault(core(self.vocabulary.decode(hypothesis.ids)), hypothesis)
+        return list(first_of.values())
 
     def read_out(self, hypothesis: Hypothesis, first: Tokens) -> Output:
         """The output that a finished hypothesis amounts to."""

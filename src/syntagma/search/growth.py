@@ -108,6 +108,8 @@ class _Moment:
     beam: tuple[Hypothesis, ...]
     lost: tuple[Hypothesis, ...]
     lexical: LexicalConstraint
+    unchanged: tuple[Output, ...] = ()
+    """The source, where nothing that grew without the user is good enough."""
 
 
 class Growth:
@@ -140,7 +142,9 @@ class Growth:
         return all(entry.finished for entry in self.beam)
 
     def outputs(self) -> list[Output]:
-        """The finished hypotheses, best first."""
+        """The finished hypotheses, best first; the source, with a note, where nothing better grew by itself."""
+        if self._now.unchanged:
+            return list(self._now.unchanged)
         done = [h for h, entry in zip(self._now.beam, self.beam, strict=True) if entry.finished]
         if not self.options.sample:
             done = self.generator.distinct(done)
@@ -195,11 +199,13 @@ class Growth:
     # -- inside
 
     def _run(self, levels: int | None) -> None:
-        request = self.generator.request(0, self.text, self.steering, self.options)
+        request = self.generator.request(0, self.text, self.steering, self.options, abstain=not self._past)
         go_on(request, self._now.beam, self._now.lexical, levels)
         (done,) = self.generator.scheduler().run([request])
         check_found(done)
-        self._move(_Moment(tuple(done.beam), tuple(done.dropped), done.lexical))
+        unchanged = self.generator.outputs(done, self.steering) if done.unchanged else []
+        assert isinstance(unchanged, list)
+        self._move(_Moment(tuple(done.beam), tuple(done.dropped), done.lexical, tuple(unchanged)))
 
     def _at(self, index: int) -> Hypothesis:
         if not 0 <= index < len(self._now.beam):

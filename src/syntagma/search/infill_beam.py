@@ -33,7 +33,9 @@ class InfillBeam:
         self.options = task.request.options
         self.partials = [PartialInfill((), 0.0, grammar.start(task), task.first_states, (), 0)]
         self.finished: list[Infill] = []
-        lexical = [number for number, one in enumerate(task.constraints) if isinstance(one, LexicalConstraint)]
+        lexical = [
+            number for number, constraint in enumerate(task.constraints) if isinstance(constraint, LexicalConstraint)
+        ]
         self._lexical = next((number for number in lexical if task.constraints[number].requires), None)  # type: ignore[attr-defined]
         self._promised: set[IdTuple] = set()
 
@@ -71,8 +73,12 @@ class InfillBeam:
             live = self._prune(live, self.options.prune + bounds.most_reward / (1 - self.options.alpha))
         if live and bounds.hold:
             self._promise(-live[0].cost)
-            live = [one for one in live if not bounds.is_hopeless(self.task, -one.cost, self._words(one))]
-        self.partials = [self._extend(one, first_row) for one in live]
+            live = [
+                candidate
+                for candidate in live
+                if not bounds.is_hopeless(self.task, -candidate.cost, self._words(candidate))
+            ]
+        self.partials = [self._extend(candidate, first_row) for candidate in live]
 
     # -- Algorithm 2, and what differs where scores are means or infills are drawn
 
@@ -82,24 +88,28 @@ class InfillBeam:
         done = [Continuation(-infill.score, -1, number) for number, infill in enumerate(before)]
         kept = self._best(sorted(done + ranked))
         self.finished = [
-            before[one.token] if one.partial < 0 else self._finish(one)
-            for one in kept
-            if one.partial < 0 or one.token == end
+            before[candidate.token] if candidate.partial < 0 else self._finish(candidate)
+            for candidate in kept
+            if candidate.partial < 0 or candidate.token == end
         ]
-        return [one for one in kept if one.partial >= 0 and one.token != end]
+        return [candidate for candidate in kept if candidate.partial >= 0 and candidate.token != end]
 
     def _retire(self, ranked: list[Continuation], end: int) -> list[Continuation]:
         """Finished infills leave the competition with their mean as score, until there are enough of them."""
         beam = self.options.beam
-        self.finished += [self._finish(one) for one in self._best(ranked) if one.token == end]
-        live = [] if len(self.finished) >= beam else self._best([one for one in ranked if one.token != end])
+        self.finished += [self._finish(candidate) for candidate in self._best(ranked) if candidate.token == end]
+        live = (
+            []
+            if len(self.finished) >= beam
+            else self._best([candidate for candidate in ranked if candidate.token != end])
+        )
         self.finished = sorted(self.finished, key=lambda infill: -infill.score)[:beam]
         return live
 
     def _follow_samples(self, ranked: list[Continuation], end: int) -> list[Continuation]:
         """Each partial infill has one continuation, which was drawn."""
-        self.finished += [self._finish(one) for one in ranked if one.token == end]
-        return [one for one in ranked if one.token != end]
+        self.finished += [self._finish(candidate) for candidate in ranked if candidate.token == end]
+        return [candidate for candidate in ranked if candidate.token != end]
 
     def _best(self, ranked: list[Continuation]) -> list[Continuation]:
         """As many as the beam is wide, with places for those that have written more of what is required."""
@@ -107,22 +117,22 @@ class InfillBeam:
             return ranked[: self.options.beam]
         return bank(ranked, self.options.beam, self._progress)
 
-    def _progress(self, one: Continuation) -> int:
+    def _progress(self, candidate: Continuation) -> int:
         constraint, number = self.task.constraints[self._lexical or 0], self._lexical or 0
         assert isinstance(constraint, LexicalConstraint)
-        if one.partial >= 0:
-            return constraint.progress_after(self.partials[one.partial].states[number], one.token)
+        if candidate.partial >= 0:
+            return constraint.progress_after(self.partials[candidate.partial].states[number], candidate.token)
         state = self.task.first_states[number]
-        for token in self.finished[one.token].tokens:
+        for token in self.finished[candidate.token].tokens:
             state = constraint.advance(state, token)
         return constraint.progress(state)
 
-    def _words(self, one: Continuation) -> int:
+    def _words(self, candidate: Continuation) -> int:
         """How many required words the text holds if it goes on so."""
         if self._lexical is None:
             return 0
         constraint = self.task.constraints[self._lexical]
-        after = constraint.advance(self.partials[one.partial].states[self._lexical], one.token)
+        after = constraint.advance(self.partials[candidate.partial].states[self._lexical], candidate.token)
         return len(after.done)
 
     def _prune(self, live: list[Continuation], margin: float) -> list[Continuation]:
@@ -130,15 +140,19 @@ class InfillBeam:
         than the best of those that have written as much of them."""
         if self._lexical is not None:
             best_of: dict[int, float] = {}
-            degrees = [self._progress(one) for one in live]
-            for one, degree in zip(live, degrees, strict=True):
-                best_of.setdefault(degree, one.cost)
+            degrees = [self._progress(candidate) for candidate in live]
+            for candidate, degree in zip(live, degrees, strict=True):
+                best_of.setdefault(degree, candidate.cost)
             wide = _LEXICAL_MARGIN * margin
-            return [one for one, degree in zip(live, degrees, strict=True) if one.cost <= best_of[degree] + wide]
+            return [
+                candidate
+                for candidate, degree in zip(live, degrees, strict=True)
+                if candidate.cost <= best_of[degree] + wide
+            ]
         best = live[0].cost
         if self.finished and self.options.score == "sum":  # else what is finished has a mean as its score
             best = min(best, -self.finished[0].score)
-        return [one for one in live if one.cost <= best + margin]
+        return [candidate for candidate in live if candidate.cost <= best + margin]
 
     def _promise(self, best: float) -> None:
         """Tell the request of finished infills that score at least what the best unfinished one does: as that can
@@ -152,23 +166,26 @@ class InfillBeam:
 
     # -- one partial infill
 
-    def _extend(self, one: Continuation, first_row: int) -> PartialInfill:
-        before, token = self.partials[one.partial], one.token
+    def _extend(self, candidate: Continuation, first_row: int) -> PartialInfill:
+        before, token = self.partials[candidate.partial], candidate.token
         kind = self.grammar.kind(token)
         starts = before.part_starts
         return PartialInfill(
             (*before.tokens, token),
-            -one.cost,
+            -candidate.cost,
             before.state.after(kind),
             tuple(
-                [each.advance(known, token) for each, known in zip(self.task.constraints, before.states, strict=True)]
+                [
+                    constraint.advance(state, token)
+                    for constraint, state in zip(self.task.constraints, before.states, strict=True)
+                ]
             ),
             (*starts, before.score) if token == self.grammar.config.part else starts,
-            first_row + one.partial,
+            first_row + candidate.partial,
         )
 
-    def _finish(self, one: Continuation) -> Infill:
-        before, total = self.partials[one.partial], -one.cost
+    def _finish(self, candidate: Continuation) -> Infill:
+        before, total = self.partials[candidate.partial], -candidate.cost
         score = total if self.options.score == "sum" else total / (len(before.tokens) + 1)
         starts = before.part_starts
         shares = tuple(end - start for start, end in zip(starts, (*starts[1:], total), strict=False))

@@ -50,12 +50,12 @@ class SearchOptions(Settings):
     forbid_copy: bool = False
     """Leave out a hypothesis that only repeats the source, but for case and punctuation."""
     copy_fallback: bool = True
-    """With `forbid_copy`: say the source back, with a note, where every other hypothesis is bad."""
+    """With `forbid_copy`: return the source, with a note, where every other hypothesis is bad."""
     copy_margin: float = setting(0.0, ge=0)
-    """Leave out a finished text that is less faithful than the source said back, by more than this: its
+    """Leave out a finished text that is less faithful than the source itself, by more than this: its
     log-probability written in one go, for each subword, and the noisy channel's; and one that is that much worse than
-    the best.  Where that leaves none, say the
-    source back, with a note, unless copies are forbidden.  For paraphrasers that are reranked; 0: never."""
+    the best.  Where that leaves none, return the source, with a note, unless copies are forbidden.  For paraphrasers
+    that are reranked; 0: never."""
     no_adjacent_repeats: bool = False
     """Leave out a hypothesis that says the same words twice in a row as long as there is another, unless the source
     does it too."""
@@ -110,19 +110,25 @@ class SearchOptions(Settings):
         """These settings, changed by a user, with a beam for so many texts.
 
         A beam that is asked for is as wide as the texts need at least; where none is, several texts have a few places
-        more than there are of them, because some hypotheses are dropped, up to `widest`.  A user who forbids copies
-        gets none, whatever the others are like.
+        more than there are of them, because some hypotheses are dropped, up to `widest`.  Where structures share the
+        beam, several texts have as many structures, with two places each.  A user who forbids copies gets none,
+        whatever the others are like.
 
         >>> plain = SearchOptions(beam=5)
         >>> [plain.for_texts(nbest, {}).beam for nbest in (1, 5)], plain.for_texts(5, {"beam": 2}).beam
         ([5, 8], 5)
+        >>> varied = SearchOptions(beam=6, num_structures=3).for_texts(5, {})
+        >>> varied.beam, varied.num_structures
+        (13, 5)
         """
         changes = renamed("SearchOptions", changes, warn=True)
         options = self.changed({"copy_fallback": False} | changes if changes.get("forbid_copy") else changes)
-        wanted = nbest if nbest == 1 or "beam" in changes else nbest + _SPARE
+        varied = nbest > 1 and options.num_structures > 0 and "num_structures" not in changes
+        wanted = nbest if nbest == 1 or "beam" in changes else (2 if varied else 1) * nbest + _SPARE
         if widest is not None:
             wanted = max(nbest, min(wanted, widest))
-        return options.changed({"beam": max(options.beam, wanted)})
+        structures = max(options.num_structures, nbest) if varied else options.num_structures
+        return options.changed({"beam": max(options.beam, wanted), "num_structures": structures})
 
 
 NAMED: dict[str, Callable[[], SearchOptions]] = {"paper": SearchOptions.paper}

@@ -34,7 +34,8 @@ from syntagma.search.required import RequiredWords
 from syntagma.search.selection import unlike_each_other
 from syntagma.search.task import InfillTask
 
-SAID_BACK = "this is the source again: nothing else that was found is as good"
+RETURNED_UNCHANGED = "returned unchanged: nothing else that was found is as good"
+UNFAITHFUL = "far from what the source says, or far worse than the best"
 
 
 class TooMuchWork(SyntagmaError):
@@ -90,6 +91,8 @@ class SearchRequest:
         """Whether another sentence of the text may hold the required words instead."""
         self.rank_scores: dict[Hypothesis, float] = {}
         """What decided the order of finished texts, where they are reranked."""
+        self.call: object | None = None
+        """The call of one of several users that it is part of, where that has many requests."""
         self.tasks: list[InfillTask] = []
         self.row_steps = self._steps_before = 0
         self.error: SyntagmaError | None = None
@@ -98,8 +101,8 @@ class SearchRequest:
         """Whether a context was left behind because it has more tokens than the model has positions."""
         self.encoded: Any = None
         """The runtime's handle of the source, while the request is running."""
-        self.said_back = False
-        """Whether the source is said back although the search has not found it."""
+        self.unchanged = False
+        """Whether the source is returned unchanged although the search has not found it."""
         self.note = ""
         """What the user should know of the outputs."""
         self._labels = frozenset(config.labels)
@@ -121,8 +124,8 @@ class SearchRequest:
         out much of the others' work.
         """
         if self.tasks:
-            if held := self.bounds.release(abreast):
-                return held
+            if released := self.bounds.release(abreast):
+                return released
             self.advance()
         if self.levels == 0:
             return []
@@ -177,8 +180,8 @@ class SearchRequest:
         self.beam = fair if self.options.sample else rules.top(distinct(fair))
         chosen = set(self.beam)
         self.dropped = [hypothesis for hypothesis in ranked if hypothesis not in chosen]
-        told = self.remember or self.on_level is not None
-        self.reasons = rules.why(self.dropped, self.beam) if told else {}
+        explains = self.remember or self.on_level is not None
+        self.reasons = rules.why(self.dropped, self.beam) if explains else {}
         if self.remember:
             self.rounds.append((self.beam, self.dropped, self.reasons))
         self.tasks = []
@@ -224,7 +227,7 @@ class SearchRequest:
         options, positions = self.options, self.config.max_positions
         parts = self.open_labels(hypothesis)
         # An infill may grow past its tokens by what constraints still need, and by what the user has written.
-        reserve = sum(map(len, hypothesis.pins.values())) + sum(one.reserve for one in self.constraints)
+        reserve = sum(map(len, hypothesis.pins.values())) + sum(constraint.reserve for constraint in self.constraints)
         most = min(options.max_tokens, positions - 1 - reserve, self.required.longest or positions)
         if not self.config.guided:
             return InfillTask(self, hypothesis, tokens=max(1, most))
@@ -245,8 +248,8 @@ class SearchRequest:
         self._set_rules()
 
     def _set_rules(self) -> None:
-        now = self.required.now
-        self.constraints: tuple[Constraint, ...] = (*self.fixed_constraints, *([now] if now.any else []))
+        required = self.required.now
+        self.constraints: tuple[Constraint, ...] = (*self.fixed_constraints, *([required] if required.any else []))
         """All that infills are searched under now."""
         lexical = None if self.required.first_pass else self.lexical
         self.competition = Competition(self.options, self.constraints, lexical, self._labels)
@@ -277,12 +280,12 @@ class SearchRequest:
             self._last_copy = copy
 
     def settle(self) -> None:
-        """At the end: say the source back where all else is bad, and choose among the texts of both passes."""
+        """At the end: return the source where all else is bad, and choose among the texts of both passes."""
         best = min(map(self.competition.badness, self.beam), default=CopyConstraint.weight + 1)
         if self._last_copy is not None and best >= CopyConstraint.weight and self.finished:
             if best > CopyConstraint.weight:
                 self.beam = [self._last_copy]
-            self.note = SAID_BACK
+            self.note = RETURNED_UNCHANGED
         self.beam = self.required.settle(self.beam, self.options.beam)
 
     def order(self, ranks: Mapping[Hypothesis, float]) -> None:
@@ -298,12 +301,15 @@ class SearchRequest:
             self.beam = unlike_each_other(self.beam, ranks, self._labels)
 
     def leave_out(self, faithful: list[Hypothesis]) -> None:
-        """Keep only those finished texts; where there are none say the source back, unless copies are forbidden."""
+        """Keep only those finished texts; where there are none return the source, unless copies are forbidden."""
         if not faithful and self.options.forbid_copy and not self.options.copy_fallback:
             faithful = self.beam[:1]
         if not faithful:
-            self.said_back, self.note = True, SAID_BACK
-        self.beam = faithful
+            self.unchanged, self.note = True, RETURNED_UNCHANGED
+            return
+        left = [hypothesis for hypothesis in self.beam if hypothesis not in faithful]
+        self.reasons.update(dict.fromkeys(left, UNFAITHFUL))
+        self.beam, self.dropped = faithful, left + self.dropped
 
     # -- work
 

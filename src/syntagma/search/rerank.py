@@ -65,13 +65,13 @@ def check_rerank(options: SearchOptions, capabilities: Capabilities, seq2seq_obj
 def rerank(requests: Sequence[SearchRequest], runtime: Runtime) -> None:
     """Order the finished texts of requests, all at once."""
     asked = [(request, _pairs(request)) for request in requests if _applies(request)]
-    pairs = list(dict.fromkeys(pair for _, mine in asked for pair in mine))
+    pairs = list(dict.fromkeys(pair for _, own in asked for pair in own))
     scores = dict(zip(pairs, score_texts(runtime, pairs), strict=True)) if pairs else {}
     for request in requests:
         if not _applies(request):
             request.order({})
-    for request, mine in asked:
-        _order(request, scores if mine else {}, bool(mine))
+    for request, own in asked:
+        _order(request, scores if own else {}, bool(own))
 
 
 def _ranked(request: SearchRequest) -> list[Hypothesis]:
@@ -119,7 +119,7 @@ def _order(request: SearchRequest, scores: Mapping[Pair, float], scored: bool) -
 
 
 def _leave_out_unfaithful(request: SearchRequest, scores: Mapping[Pair, float]) -> None:
-    """Keep the texts that are nearly as faithful as the source said back, and nearly as good as the best."""
+    """Keep the texts that are nearly as faithful as the source itself, and nearly as good as the best."""
     margin, ranks = request.options.copy_margin, request.rank_scores
     least = _faithfulness(request.source_as_target, request, scores) - margin
     worst = max(ranks[text] for text in request.beam) - margin

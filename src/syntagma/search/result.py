@@ -101,7 +101,7 @@ def read_out(hypothesis: Hypothesis, first: Tokens, vocabulary: Vocabulary) -> O
     return Output(text, hypothesis.score, tree_of(levels) if levels else Tree(ROOT, context), trace)
 
 
-def said_back(text: str, note: str) -> Output:
+def unchanged_output(text: str, note: str) -> Output:
     """A source as its own output: its words grow from the root at once, as nothing else is known of it."""
     words = tuple(split(text).texts())
     return Output(text, 0.0, Tree(ROOT, words), (TraceLevel(1, (TOP,), (PART, *words), 0.0, 0.0),), note=note)

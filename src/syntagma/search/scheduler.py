@@ -36,7 +36,7 @@ _READY_SHARE = 4
 
 _HEAVY_ROWS, _HEAVY_SOURCE = 1_600, 500
 """A request is heavy that has taken so many row steps, or whose subwords times its beam are so many, or that has a
-slow constraint."""
+slow constraint, or that is one of many of a call: those share a lane."""
 
 _ROWS_ABREAST = 64
 """Rows that a request of one of several users has in a step, if it can do with so few."""
@@ -44,7 +44,7 @@ _ROWS_ABREAST = 64
 _ALL = 1 << 30
 
 Lane = tuple[tuple[float, float] | None, int | None]
-"""The temperature and top-p that rows are drawn with, None where they are not; the heavy request that it is for."""
+"""The temperature and top-p that rows are drawn with, None where they are not; the heavy request or call it is for."""
 
 
 class Scheduler:
@@ -90,7 +90,7 @@ class Scheduler:
     def add(self, requests: Iterable[SearchRequest]) -> None:
         """Take in requests; those that are there already go on as before."""
         entering = list(requests)
-        check_lengths(self.runtime.config, source=max((len(one.source) + 1 for one in entering), default=0))
+        check_lengths(self.runtime.config, source=max((len(request.source) + 1 for request in entering), default=0))
         if not self.running:
             self._room, self._abreast = _ALL, _TASKS_ABREAST
         self._postponed += entering
@@ -119,7 +119,7 @@ class Scheduler:
             self._retreat()
         finished, self._finished = self._finished, []
         self._lanes = {lane: batch for lane, batch in self._lanes.items() if batch.beams}
-        for request in [one for one in self._running.values() if one.error is not None]:
+        for request in [request for request in self._running.values() if request.error is not None]:
             self.abort(request)
             finished.append(request)
         return finished
@@ -217,27 +217,31 @@ class Scheduler:
     def _is_heavy(self, request: SearchRequest) -> bool:
         predicted = len(request.source) * request.options.beam
         slow = any(constraint.slow for constraint in request.constraints)
-        return self.fair and (slow or request.row_steps > _HEAVY_ROWS or predicted > _HEAVY_SOURCE)
+        many = request.call is not None
+        return self.fair and (many or slow or request.row_steps > _HEAVY_ROWS or predicted > _HEAVY_SOURCE)
 
     def _lane(self, request: SearchRequest) -> Lane:
         options = request.options
         drawn = (options.temperature, options.top_p) if options.sample else None
-        return drawn, id(request) if self._is_heavy(request) else None
+        return drawn, id(request.call or request) if self._is_heavy(request) else None
 
     def _begin(self, tasks: Sequence[InfillTask]) -> None:
         """Open tasks: a row each, fed with the start and, where parts are written, the first `<c>`."""
         requests = list({id(task.request): task.request for task in tasks if task.request.encoded is None}.values())
         with self.watch("source encoding"):
-            for request, encoded in zip(requests, self.runtime.encode([one.source for one in requests]), strict=True):
+            for request, encoded in zip(
+                requests, self.runtime.encode([request.source for request in requests]), strict=True
+            ):
                 request.encoded = encoded
         lanes: dict[Lane, list[InfillTask]] = {}
         for task in tasks:
             lanes.setdefault(self._lane(task.request), []).append(task)
-        for lane, mine in lanes.items():
-            contexts = [task.hypothesis.context for task in mine] if self.runtime.config.guided else None
+        for lane, opening in lanes.items():
+            begun = self.clock()
+            contexts = [task.hypothesis.context for task in opening] if self.runtime.config.guided else None
             with self.watch("context encoding"):
-                state = self.runtime.open([task.request.encoded for task in mine], contexts)
-            opened = _Batch(state, [InfillBeam(task, self.grammar) for task in mine])
+                state = self.runtime.open([task.request.encoded for task in opening], contexts)
+            opened = _Batch(state, [InfillBeam(task, self.grammar) for task in opening])
             self._first_feed(lane, opened)
             batch = self._lanes.get(lane)
             if batch is None or not batch.beams:
@@ -245,6 +249,8 @@ class Scheduler:
             elif opened.beams:
                 with self.watch("moving rows"):
                     batch.join(opened, self.runtime)
+            if lane[1] is not None:
+                self._credit -= self.clock() - begun
 
     def _first_feed(self, lane: Lane, batch: _Batch) -> None:
         """Feed a fresh batch; where `<c>` comes first, as nothing else can, it is fed with the start."""
@@ -323,7 +329,7 @@ class Scheduler:
                 controls[row, grammar.columns[allowed.only]] = True
             else:
                 words[row] = grammar.single(allowed.only)
-        pairs = [np.array(some, np.int64).reshape(-1, 2) for some in (denied, asked)]
+        pairs = [np.array(entries, np.int64).reshape(-1, 2) for entries in (denied, asked)]
         return Mask(controls, words, *pairs)
 
     def _choose(self, beams: Sequence[InfillBeam], step: Step, mask: Mask) -> None:
@@ -338,19 +344,19 @@ class Scheduler:
         for beam in beams:
             if fed is not None:
                 beam.partials = [partial._replace(score=fed[first]) for partial in beam.partials]
-            ways = continuations(beam.partials, tokens, scores, first)
+            candidates = continuations(beam.partials, tokens, scores, first)
             if extra:
-                known = {(number, token) for _, number, token in ways}
+                heard = {(number, token) for _, number, token in candidates}
                 for number, partial in enumerate(beam.partials):
-                    ways += [
+                    candidates += [
                         (-(partial.score + score), number, token)
                         for token, score in extra.get(first + number, ())
-                        if (number, token) not in known
+                        if (number, token) not in heard
                     ]
             size = len(beam.partials)
             try:
-                beam.choose(ways, first)
-            except SyntagmaError as error:  # such as a template that can be read in too many ways
+                beam.choose(candidates, first)
+            except SyntagmaError as error:  # such as a template that can be read in too many candidates
                 beam.task.request.error, beam.partials = error, []
             first += size
 
@@ -366,11 +372,6 @@ class _Batch:
 
     def __init__(self, state: Any, beams: list[InfillBeam]) -> None:
         self.state, self.beams = state, beams
-
-    @property
-    def rows(self) -> int:
-        """Rows that the next step has."""
-        return sum(len(beam.partials) for beam in self.beams)
 
     def join(self, other: _Batch, runtime: Runtime) -> None:
         """Take in the rows and beams of another."""

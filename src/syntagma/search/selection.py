@@ -23,8 +23,8 @@ def diverse(ranked: Sequence[Hypothesis], options: SearchOptions) -> list[Hypoth
         others = [set(hypothesis.context.ids) for hypothesis in kept]
 
         def worth(hypothesis: Hypothesis, others: list[set[int]] = others) -> float:
-            mine = set(hypothesis.context.ids)
-            shared = max((len(mine & other) / len(mine | other) for other in others), default=0.0)
+            tokens = set(hypothesis.context.ids)
+            shared = max((len(tokens & other) / len(tokens | other) for other in others), default=0.0)
             return hypothesis.score - options.diversity_penalty * shared
 
         group = sorted(waiting, key=lambda hypothesis: -worth(hypothesis))[: min(size, beam - len(kept))]
@@ -93,5 +93,5 @@ def places_by_degree(degrees: int, beam: int) -> list[int]:
     ([5], [2, 3], [1, 1, 3], [1, 1, 1])
     """
     count = min(degrees + 1, beam)
-    each = beam // count
-    return [*[each] * (count - 1), beam - each * (count - 1)]
+    share = beam // count
+    return [*[share] * (count - 1), beam - share * (count - 1)]

@@ -1,80 +1,89 @@
 """Who is let in: every request's work is estimated, and who would wait too long is refused at once, not later.
 
-Work is counted in decoder rows, the unit in which the search knows what it has done; parsing and the description of
-levels are counted as so many rows as they take the time of.  How long a row takes is learnt from what is finished, and
-seen at once where nothing is finished for longer than that.  Open requests share the machine fairly, so another one
-delays a request by no more than the request's own work: that is the estimate of a wait.  Estimates are compared with
-the rows that were taken, so that they are right on the average; and the time that an ordinary request was expected to
-take with the time it took, so that nine of ten are right (`caution`): what else the machine does counts as well.
-All of it runs in the event loop.
+Work is estimated from the bytes of a request's texts and the width of its beam; how many seconds that takes is learnt
+for each kind of request, from those that are finished.  Open requests share the machine equally, as the search has
+them do: of every second with n requests each gets 1/n.  Heavy requests together get as much as ordinary ones.  So
+another request delays a new one by no more than the new one's own work, and all heavy ones by no more than it takes
+without them.  Whatever estimates miss, such as other programs, is learnt as `caution`: how many times longer than was
+expected 19 of 20 ordinary requests take at most.  The door is shut while somebody inside is late; who is late all the
+same, because of others, is refused before anybody gives up waiting.  All of it runs in the event loop.
 """
 
 from __future__ import annotations
 
+import asyncio
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from types import TracebackType
 
 from syntagma.serve.worker import Busy
 
-BYTE = 1.0
-"""Rows that a byte of a text takes for each place of the beam."""
 LEAST_BYTES = 20
 PARSED_BYTE = 0.15
-"""Rows that a byte takes to be parsed."""
-DESCRIBED = 1.6
-"""How much more a search takes whose levels are described."""
-ORDINARY_ROWS = 200.0
-"""What a sentence of ten words takes with a beam of five."""
-LARGEST_ORDINARY = 600.0
-"""What counts of a request's own work when it is let in: who asks for more knows that it takes longer."""
-FIRST_PACE = 3e-4
-"""Seconds of a row, before anything is known of this machine."""
-MEMORY = 0.95
-LONGEST_RETRY = 30
-GOLDEN = 0.618
-"""The golden ratio, whose multiples fall evenly between whole numbers."""
-MOST_EXCESS = 4.0
-"""How many times its estimate a request can take without being an exception."""
-MOST_ROWS = 64_000.0
+"""What a byte takes to be parsed, where to be searched for it takes 1 for each place of the beam."""
+ORDINARY = 200.0
+"""The size of a sentence of seven words with a beam of five."""
+HEAVY = 2_000.0
+"""The size from which a request is heavy: who asks for so much knows that it takes longer."""
+LARGEST = 64_000.0
 """What one request may ask for: 32 texts of 400 bytes with a beam of five."""
-ANSWER = 1.6
-"""How many times the patience an ordinary request is expected to take in all."""
-MORE_CAREFUL, LESS_CAREFUL = 1.25, 0.975
-"""Nine requests that are in time weigh as much as one that is late."""
+FIRST_COST = 1e-3
+"""Seconds of a unit of size, before anything is known of this machine."""
+MEMORY, MOST_EXCESS = 0.9, 4.0
+"""How much of a cost is what it was before a request; how many times its estimate a request counts at most."""
+LEAST_REST = 1 / 3
+"""How much of its estimate an open request is expected to take still, however much it has had."""
+ANSWER, LATE, OWN_SHARE = 1.2, 2.4, 3.0
+"""How many times the patience an ordinary request is expected to take in all at most, and takes before it is refused;
+it gets in any case so many times what it takes alone."""
+MORE_CAREFUL, LESS_CAREFUL = 1.3, 0.9863
+"""Nineteen requests that are in time weigh as much as one that is late."""
 MOST_CAUTION = 8.0
 HALF_LIFE = 10.0
 """Seconds after which caution is half forgotten where nothing ordinary is finished: those whom it keeps out cannot tell
 that it is not needed any more."""
+LONGEST_RETRY = 30
+GOLDEN = 0.618
+"""The golden ratio, whose multiples fall evenly between whole numbers."""
 
 
-def search_rows(texts: Sequence[str], beam: int, described: bool = False) -> float:
-    """The rows that searches for texts will take.
+def search_size(texts: Sequence[str], beam: int) -> float:
+    """The size of searches for texts.
 
-    >>> search_rows(["It seems like he has made a mistake."], 5)
+    >>> search_size(["It seems like he has made a mistake."], 5)
     180.0
     """
-    size = sum(max(LEAST_BYTES, len(text.encode("utf-8", "replace"))) for text in texts)
-    return BYTE * size * beam * (DESCRIBED if described else 1.0)
+    return float(beam * _size(texts))
 
 
-def parse_rows(texts: Sequence[str]) -> float:
-    """The rows for whose time texts can be parsed."""
-    return PARSED_BYTE * sum(max(LEAST_BYTES, len(text.encode("utf-8", "replace"))) for text in texts)
+def parse_size(texts: Sequence[str]) -> float:
+    """The size of parsing texts."""
+    return PARSED_BYTE * _size(texts)
+
+
+def _size(texts: Sequence[str]) -> int:
+    return sum(max(LEAST_BYTES, len(text.encode("utf-8", "replace"))) for text in texts)
 
 
 class Ticket:
     """A request that was let in; it counts until it leaves."""
 
-    def __init__(self, admission: Admission, rows: float, begun: float, expected: float) -> None:
-        self.admission, self.rows = admission, rows
-        self.begun, self.expected = begun, expected
-        self.done: float | None = None
-        """The rows that it took, where they are known by now."""
+    def __init__(self, admission: Admission, kind: str, size: float, heavy: bool) -> None:
+        self.admission, self.kind, self.size, self.heavy = admission, kind, size, heavy
+        self.begun = admission.clock()
+        self.work = admission.cost(kind) * size
+        """The seconds of the machine that it is expected to take."""
+        self.expected = 0.0
+        """The seconds after which it is expected to be finished."""
+        self.had = 0.0
+        """The seconds of the machine that it has had."""
         self.idle = 0.0
         """Seconds for which it waited for its client."""
+        self.is_late = False
+        self.searched = True
+        """Whether it takes a search; what needs none says nothing of what searching costs."""
 
     def __enter__(self) -> Ticket:
         return self
@@ -83,6 +92,16 @@ class Ticket:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.leave(finished=kind is None)
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since it came, without those for which it waited for its client."""
+        return self.admission.clock() - self.begun - self.idle
+
+    @property
+    def rest(self) -> float:
+        """The seconds of the machine that it is expected to take still."""
+        return max(self.work - self.had, LEAST_REST * self.work)
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
@@ -95,6 +114,28 @@ class Ticket:
             self.admission.resume(self)
             self.idle += self.admission.clock() - begun
 
+    @asynccontextmanager
+    async def in_time(self) -> AsyncIterator[None]:
+        """Refuse the request where it is late because of others."""
+        loop = asyncio.get_running_loop()
+
+        def check() -> None:
+            if not self.heavy and self.admission.open > 1:
+                self.is_late = True
+                limit.reschedule(loop.time())
+
+        try:
+            async with asyncio.timeout(None) as limit:
+                timer = loop.call_later(max(LATE * self.admission.patience, OWN_SHARE * self.work), check)
+                try:
+                    yield
+                finally:
+                    timer.cancel()
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            raise self.admission.refusal(self.kind, self.size) from None
+
     def leave(self, finished: bool = True) -> None:
         """Count no longer; what was `finished` says how fast this machine is."""
         self.admission.forget(self, finished)
@@ -105,113 +146,136 @@ class Admission:
 
     def __init__(self, patience: float = 0.75, clock: Callable[[], float] = time.monotonic) -> None:
         self.patience, self.clock = patience, clock
+        self._costs: dict[str, float] = {}
         self._open: set[Ticket] = set()
         self._working: set[Ticket] = set()  # without those whose clients are waited for
-        self._since = self._worked = 0.0  # when the present spell of work began; seconds of those before it
-        self._rows, self._seconds = 1.0, FIRST_PACE  # of late; what is older counts less
-        self._excess = self._last_caution = 1.0
+        self._shared = clock()  # until when time was shared out
+        self._last_caution = 1.0
         self._judged = 0.0  # when the caution was changed last
         self._promised = 0.0  # until when those who were refused have been told to come back
         self.refused = 0
+        self.shut = False
+        """Whether nobody is let in any more."""
 
-    @property
-    def pace(self) -> float:
-        """Seconds that a row of an estimate takes, while there is work."""
-        learnt = self._excess * self._seconds / self._rows
-        if not self._working:
-            return learnt
-        least = min(ticket.rows for ticket in self._working)
-        # All share the machine, so that by then the smallest of them is finished.
-        return max(learnt, self._spent() / sum(min(least, ticket.rows) for ticket in self._working))
+    # -- what things take
 
-    def _spent(self) -> float:
-        """Seconds of work since a request was finished last."""
-        return self._worked + (self.clock() - self._since if self._working else 0.0)
+    def cost(self, kind: str) -> float:
+        """Seconds that a unit of size takes for a kind of request."""
+        return self._costs.get(kind, max(self._costs.values(), default=FIRST_COST))
 
-    def pause(self, ticket: Ticket) -> None:
-        """Nothing is done for a request until its client has taken what it was sent."""
-        self._worked = self._spent()
-        self._since = self.clock()
-        self._working.discard(ticket)
-
-    def resume(self, ticket: Ticket) -> None:
-        """Work goes on."""
-        if ticket in self._open:
-            self._work_on(ticket)
-
-    def _work_on(self, ticket: Ticket) -> None:
-        if not self._working:
-            self._since = self.clock()
-        self._working.add(ticket)
-
-    def learn(self, rows: float, seconds: float) -> None:
-        """Begin with a pace that was measured."""
-        self._rows, self._seconds = rows, seconds
+    def learn(self, kind: str, cost: float) -> None:
+        """Begin with a cost that was measured."""
+        self._costs[kind] = cost
 
     @property
     def open(self) -> int:
         """How many requests are being worked on."""
         return len(self._open)
 
-    def wait(self, rows: float) -> float:
-        """The seconds by which what is open would delay a request of so many rows."""
-        return self.pace * sum(min(rows, ticket.rows) for ticket in self._open)
-
     @property
     def caution(self) -> float:
-        """How many times longer than expected nine of ten ordinary requests take at most."""
+        """How many times longer than expected 19 of 20 ordinary requests take at most."""
         return 1.0 + (self._last_caution - 1.0) * math.exp2(-(self.clock() - self._judged) / HALF_LIFE)
 
-    def has_room_for(self, rows: float) -> bool:
-        """Whether a request of so many rows would be let in; an idle service takes anything."""
-        caution = self.caution
-        delay, own = caution * self.wait(rows), caution * self.pace * min(rows, LARGEST_ORDINARY)
-        return not self._open or (delay <= self.patience and delay + own <= ANSWER * self.patience)
+    def _share_out(self) -> None:
+        """Give the time that has passed to those who were worked for."""
+        now = self.clock()
+        passed, self._shared = now - self._shared, now
+        ordinary = [ticket for ticket in self._working if not ticket.heavy]
+        heavy = [ticket for ticket in self._working if ticket.heavy]
+        for sharing in (ordinary, heavy):
+            for ticket in sharing:
+                ticket.had += passed / len(sharing) / (2 if ordinary and heavy else 1)
 
-    @property
+    def delay(self, work: float, heavy: bool = False) -> float:
+        """The seconds by which what is open delays a request of so much work."""
+        self._share_out()
+        by_ordinary = sum(min(work, ticket.rest) for ticket in self._open if not ticket.heavy)
+        by_heavy = sum(min(work, ticket.rest) for ticket in self._open if ticket.heavy)
+        if not heavy:
+            by_heavy = min(by_heavy, work + by_ordinary)
+        return self._slowness() * (by_ordinary + by_heavy)
+
+    def _slowness(self) -> float:
+        """How many times slower than it was the machine is, by what open requests have had without being finished."""
+        ordinary = [ticket for ticket in self._open if not ticket.heavy]  # of which more is known
+        thought = sum(ticket.work for ticket in ordinary)
+        return max(1.0, sum(ticket.had for ticket in ordinary) / thought) if thought else 1.0
+
+    # -- the door
+
+    def has_room_for(self, kind: str, size: float, heavy: bool = False) -> bool:
+        """Whether a request would be let in; one who is alone, or alone among heavy ones, always is."""
+        if not self._open or (not heavy and all(ticket.heavy for ticket in self._open)):
+            return True
+        if any(ticket.elapsed > ANSWER * self.patience for ticket in self._working if not ticket.heavy):
+            return False
+        work, caution = self.cost(kind) * size, self.caution
+        delay = self.delay(work, heavy)
+        in_all = delay if heavy else delay + work
+        return caution * delay <= self.patience and caution * in_all <= ANSWER * self.patience
+
     def has_room(self) -> bool:
-        """Whether an ordinary request would be let in."""
-        return self.has_room_for(ORDINARY_ROWS)
+        """Whether an ordinary request of any kind would be let in."""
+        return all(self.has_room_for(kind, ORDINARY) for kind in self._costs or [""])
 
-    def enter(self, rows: float) -> Ticket:
-        """Let a request in; `Busy`, with the seconds after which there is room, where it would wait too long.
+    def enter(self, kind: str, size: float, heavy: bool = False) -> Ticket:
+        """Let a request in; `Busy`, with the seconds after which there is room, where it would wait too long."""
+        if self.shut:
+            raise Busy("the service is stopping", remedy="ask again in a moment")
+        heavy = heavy or size > HEAVY
+        if not self.has_room_for(kind, size, heavy):
+            raise self.refusal(kind, size)
+        ticket = Ticket(self, kind, size, heavy)
+        ticket.expected = self.delay(ticket.work, heavy) + ticket.work
+        self._open.add(ticket)
+        self._working.add(ticket)
+        return ticket
+
+    def refusal(self, kind: str, size: float) -> Busy:
+        """The refusal of a request.
 
         Those who are refused are told times one after the other, as far apart as their work takes: a crowd that comes
         back as it was told finds room, instead of coming back all at once.
         """
-        delay, now = self.wait(rows), self.clock()
-        if not self.has_room_for(rows):
-            self.refused += 1
-            soonest = now + max(0.0, delay - self.patience / 2)
-            self._promised = max(self._promised, soonest) + min(rows, LARGEST_ORDINARY) * self.pace
-            longest = now + LONGEST_RETRY
-            if self._promised > longest:  # who would have to wait longer comes at any time before, not all at the end
-                self._promised = longest
-                retry = math.ceil(LONGEST_RETRY * (1 - (self.refused * GOLDEN % 1) / 2))
-            else:
-                retry = max(1, math.ceil(self._promised - now))
-            raise Busy("too many requests are waiting", remedy=f"ask again in {retry} s", retry_after=retry)
-        ticket = Ticket(self, rows, now, delay + rows * self.pace)
-        self._open.add(ticket)
-        self._work_on(ticket)
-        return ticket
+        self.refused += 1
+        now, work = self.clock(), self.cost(kind) * min(size, HEAVY)
+        soonest = now + max(0.0, self.delay(work) - self.patience / 2)
+        self._promised = max(self._promised, soonest) + work
+        longest = now + LONGEST_RETRY
+        if self._promised > longest:  # who would have to wait longer comes at any time before, not all at the end
+            self._promised = longest
+            retry = math.ceil(LONGEST_RETRY * (1 - (self.refused * GOLDEN % 1) / 2))
+        else:
+            retry = max(1, math.ceil(self._promised - now))
+        return Busy("too many requests are waiting", remedy=f"ask again in {retry} s", retry_after=retry)
+
+    def pause(self, ticket: Ticket) -> None:
+        """Nothing is done for a request until its client has taken what it was sent."""
+        self._share_out()
+        self._working.discard(ticket)
+
+    def resume(self, ticket: Ticket) -> None:
+        """Work goes on."""
+        self._share_out()
+        if ticket in self._open:
+            self._working.add(ticket)
 
     def forget(self, ticket: Ticket, finished: bool) -> None:
-        """A request has left."""
+        """A request has left; one that is finished, or was late, says what such requests take."""
         if ticket not in self._open:
             return
-        spent, now = self._spent(), self.clock()
+        self._share_out()
         self._open.discard(ticket)
         self._working.discard(ticket)
-        done = ticket.rows if ticket.done is None else ticket.done
-        if finished and done:  # what needed no search says nothing of its pace
-            self._rows = MEMORY * self._rows + done
-            self._seconds = MEMORY * self._seconds + spent
-            self._worked, self._since = 0.0, now
-            # Each request counts once, however hard it was: it is the ordinary ones that estimates are for.
-            self._excess = MEMORY * self._excess + (1 - MEMORY) * min(MOST_EXCESS, done / ticket.rows)
-            if max(done, ticket.rows) <= LARGEST_ORDINARY:
-                caution = self.caution
-                late = now - ticket.begun - ticket.idle > caution * ticket.expected
-                caution *= MORE_CAREFUL if late else LESS_CAREFUL
-                self._last_caution, self._judged = min(MOST_CAUTION, max(1.0, caution)), now
+        late_already = ticket.is_late and ticket.had > ticket.work
+        if not ticket.searched or not (finished or late_already):
+            return
+        before = self.cost(ticket.kind)
+        now = min(ticket.had / ticket.size, MOST_EXCESS * before)
+        self._costs[ticket.kind] = MEMORY * before + (1 - MEMORY) * now
+        if not ticket.heavy:
+            caution = self.caution
+            late = ticket.is_late or ticket.elapsed > caution * ticket.expected
+            caution *= MORE_CAREFUL if late else LESS_CAREFUL
+            self._last_caution, self._judged = min(MOST_CAUTION, max(1.0, caution)), self.clock()

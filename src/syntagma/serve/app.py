@@ -19,7 +19,8 @@ from syntagma.serve.control_routes import add_control
 from syntagma.serve.events import ClientGone, Events, while_asking
 from syntagma.serve.middleware import Guard
 from syntagma.serve.openapi import TAGS, describe, operation_name
-from syntagma.serve.service import Service, as_sentence, sentence_of
+from syntagma.serve.problems import as_sentence, complaint, sentence_of
+from syntagma.serve.service import Service
 from syntagma.serve.worker import Busy, SearchFailed
 
 STUDIO = Path(__file__).parent / "studio"
@@ -44,7 +45,7 @@ def _problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
 def _as_json(problems: dict[int | str, dict[str, Any]]) -> dict[int | str, dict[str, Any]]:
     """The same for a route whose good answer is not JSON."""
     content = {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
-    return {status: {"description": one["description"], "content": content} for status, one in problems.items()}
+    return {status: {"description": problem["description"], "content": content} for status, problem in problems.items()}
 
 
 _EVENT = {
@@ -104,7 +105,7 @@ def _errors(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: RequestValidationError) -> Response:
-        return say(422, as_sentence(_complaint(error.errors()[0])))
+        return say(422, as_sentence(complaint(error.errors()[0])))
 
     @app.exception_handler(HTTPException)
     async def refused(_: Request, error: HTTPException) -> Response:
@@ -124,21 +125,6 @@ def _errors(app: FastAPI) -> None:
     @app.exception_handler(SearchFailed)
     async def failed(_: Request, error: SearchFailed) -> Response:
         return say(500, "The search failed.")
-
-
-def _complaint(error: dict[str, Any]) -> str:
-    """Say what is wrong with a value, without the value."""
-    where = ".".join(str(part) for part in error["loc"][1:])
-    if error["type"] == "json_invalid":
-        return "this is not JSON"
-    if error["type"] == "extra_forbidden":
-        return f"there is no setting {where!r}; see /openapi.json"
-    if error["type"] == "missing":
-        return f"{where!r} is missing" if where else "the body is missing; send JSON"
-    if error["type"] == "string_pattern_mismatch":
-        return f"{where!r} has no visible characters"
-    what = str(error["msg"]).removeprefix("Value error, ")
-    return f"{where!r}: {what[:1].lower()}{what[1:]}" if where else what
 
 
 def _searches(app: FastAPI, service: Service) -> None:
@@ -228,15 +214,13 @@ def _tells(app: FastAPI, service: Service) -> None:
 
     @app.get("/healthz", responses={200: {"model": schemas.Health}}, response_model=None)
     async def health() -> Response:
-        """Whether the service works; 503 while it stops."""
-        if service.stopping:
-            return JSONResponse({"error": "The service is stopping."}, 503, {"Retry-After": "1"})
+        """Whether the service lives, also while it finishes what it has begun."""
         return JSONResponse({"status": "ok"})
 
     @app.get("/readyz", responses=_problems(503) | {200: {"model": schemas.Health}}, response_model=None)
     async def ready() -> Response:
         """Whether to send requests here; 503 while the service stops or has as much to do as it can."""
-        if service.stopping or not service.admission.has_room:
+        if service.stopping or not service.admission.has_room():
             what = "The service is stopping." if service.stopping else "The service has enough to do."
             return JSONResponse({"error": what}, 503, {"Retry-After": "1"})
         return JSONResponse({"status": "ready"})

@@ -65,12 +65,12 @@ def read_state(text: str, model: str, request: SearchRequest) -> Hypothesis:
         raise StateError("is of another model")
     if type(sample) is not int or not 0 <= sample < 1000 or not isinstance(steps, list) or len(steps) > _MOST_STEPS:
         raise StateError("cannot be read")
-    found = Hypothesis(AnnotatedContext.plain(_ids(start, config), config), 0.0, 1, sample=sample)
+    hypothesis = Hypothesis(AnnotatedContext.plain(_ids(start, config), config), 0.0, 1, sample=sample)
     for step in steps:
-        if not fits(found.context.ids, config, request.source):
+        if not fits(hypothesis.context.ids, config, request.source):
             raise StateError("does not fit the model")
-        found = _step(found, step, request)
-    return found
+        hypothesis = _step(hypothesis, step, request)
+    return hypothesis
 
 
 def _step(before: Hypothesis, step: Any, request: SearchRequest) -> Hypothesis:
@@ -104,8 +104,8 @@ def _ids(values: Any, config: ModelConfig, part: bool = False) -> list[int]:
         control.discard(config.part)
     if not isinstance(values, list) or not values or len(values) > 4 * config.max_positions:
         raise StateError("cannot be read")
-    for at in values:
-        if type(at) is not int or not 0 <= at < config.vocabulary or at in control:
+    for token in values:
+        if type(token) is not int or not 0 <= token < config.vocabulary or token in control:
             raise StateError("holds what is no token of the model")
     return values
 

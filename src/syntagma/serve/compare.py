@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from syntagma.errors import ConfigError, InputError, Place
-from syntagma.serve.experiment import AnswerStore, chance, now, read_by_id
+from syntagma.serve.experiment import AnswerStore, Experiment, chance, now, read_by_id
 from syntagma.serve.questions import QUESTIONS, Question
 
 _TABLES = """
@@ -50,15 +50,15 @@ def _item(values: Any, number: str, place: Place) -> Item:
     if not isinstance(outputs, dict) or len(outputs) != 2:
         what = "an item has a source and the outputs of two systems"
         raise InputError(what, place, 'write {"source": "...", "outputs": {"A": "...", "B": "..."}}')
-    made: dict[str, tuple[str, ...]] = {}
+    by_system: dict[str, tuple[str, ...]] = {}
     for system, texts in outputs.items():
-        made[system] = (texts,) if isinstance(texts, str) else tuple(texts) if isinstance(texts, list) else ()
-        if not made[system] or not all(isinstance(text, str) for text in made[system]):
+        by_system[system] = (texts,) if isinstance(texts, str) else tuple(texts) if isinstance(texts, list) else ()
+        if not by_system[system] or not all(isinstance(text, str) for text in by_system[system]):
             raise InputError(f"the outputs of {system!r} are no texts", place, "give a text or a list of texts")
     name = values.get("id", number)
     if not isinstance(name, str | int) or not 1 <= len(str(name)) <= 128:
         raise InputError("an id is a text of at most 128 characters", place, "give another, or none")
-    return Item(str(name), values["source"], made)
+    return Item(str(name), values["source"], by_system)
 
 
 class VoteStore(AnswerStore):
@@ -107,20 +107,20 @@ class VoteStore(AnswerStore):
 
     def answers(self, voter: str) -> dict[str, dict[str, str]]:
         """The answers of a voter, by item and question, in the order of their last votes."""
-        found: dict[str, dict[str, str]] = {}
+        by_item: dict[str, dict[str, str]] = {}
         for _, _, _, item, question, answer, *_ in self.rows(voter):
-            found[item] = {**found.pop(item, {}), question: answer}
-        return found
+            by_item[item] = {**by_item.pop(item, {}), question: answer}
+        return by_item
 
 
-class VotingSession:
-    """The next question for a voter, and the file of votes.  Its calls wait for the disk: not for the event loop."""
+class VotingSession(Experiment[Item, VoteStore]):
+    """The next question for a voter, and the file of votes."""
 
     def __init__(
         self, items: Sequence[Item], store: VoteStore, questions: Sequence[Question] = QUESTIONS, *, ties: bool = True
     ) -> None:
-        self.items = {item.id: item for item in items}
-        self.store, self.questions, self.ties = store, tuple(questions), ties
+        super().__init__(items, store)
+        self.questions, self.ties = tuple(questions), ties
         self._salt = store.salt
         if all(question.several for question in questions) and not all(item.several for item in items):
             what = "nothing is asked about items with a single line"
@@ -129,18 +129,20 @@ class VotingSession:
     def next(self, voter: str, again: str | None = None) -> dict[str, Any]:
         """The voter's next item, or the one to see again, the systems unnamed."""
         answers = self.store.answers(voter)
-        open_items = [item for item in self._order(voter) if not self._complete(item, answers)]
-        item = self._find(again) if again is not None else open_items[0] if open_items else None
-        done = [one for one in answers if one in self.items and self._complete(self.items[one], answers)]
+        open_items = [item for item in self.in_order_of(self._salt, voter) if not self._complete(item, answers)]
+        item = self.find(again) if again is not None else open_items[0] if open_items else None
+        done = [
+            item_id for item_id in answers if item_id in self.items and self._complete(self.items[item_id], answers)
+        ]
         earlier = done[: done.index(item.id)] if item is not None and item.id in done else done
-        found: dict[str, Any] = {
+        progress: dict[str, Any] = {
             "item": None, "done": len(self.items) - len(open_items), "total": len(self.items), "ties": self.ties,
             "before": earlier[-1] if earlier else None,
         }  # fmt: skip
         if item is None:
-            return found
+            return progress
         left, right = self.sides(voter, item)
-        return found | {
+        return progress | {
             "item": item.id, "source": item.source, "left": list(item.outputs[left]),
             "right": list(item.outputs[right]), "answers": answers.get(item.id, {}),
             "questions": [question.to_dict() for question in self.asked(item)],
@@ -148,7 +150,7 @@ class VotingSession:
 
     def vote(self, voter: str, item_id: str, answers: Mapping[str, str]) -> dict[str, Any]:
         """Store a vote; it is on disk when this returns."""
-        item = self._find(item_id)
+        item = self.find(item_id)
         names = [question.name for question in self.asked(item)]
         for question, answer in answers.items():
             if question not in names:
@@ -157,7 +159,7 @@ class VotingSession:
                 raise ConfigError("one of the two must be chosen", remedy="answer left or right")
         self.store.add(voter, item.id, self.sides(voter, item), answers)
         known = self.store.answers(voter)
-        return {"stored": True, "done": sum(self._complete(one, known) for one in self.items.values())}
+        return {"stored": True, "done": sum(self._complete(item, known) for item in self.items.values())}
 
     def asked(self, item: Item) -> list[Question]:
         """The questions about an item: those about several lines only where there are several."""
@@ -167,15 +169,6 @@ class VotingSession:
         """The systems on the left and on the right: by chance, but always the same for a voter and an item."""
         first, second = sorted(item.outputs)
         return (first, second) if chance(self._salt, voter, item.id, "side") % 2 else (second, first)
-
-    def _find(self, item_id: str) -> Item:
-        if item_id not in self.items:
-            raise ConfigError("there is no such item", remedy="ask for the next one")
-        return self.items[item_id]
-
-    def _order(self, voter: str) -> list[Item]:
-        """All items in the voter's own order."""
-        return sorted(self.items.values(), key=lambda item: chance(self._salt, voter, item.id, "order"))
 
     def _complete(self, item: Item, answers: Mapping[str, Mapping[str, str]]) -> bool:
         return answers.get(item.id, {}).keys() >= {question.name for question in self.asked(item)}

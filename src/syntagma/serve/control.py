@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from syntagma.errors import ConfigError, InputError, Place
 from syntagma.files import read_lines
-from syntagma.serve.experiment import AnswerStore, chance, now, read_by_id
+from syntagma.serve.experiment import AnswerStore, Experiment, now, read_by_id
 from syntagma.serve.votes import krippendorff, wilson
 
 _REMEDY = "make the file with `syntagma control-task`"
@@ -72,7 +72,7 @@ def _item(values: Any, number: str, place: Place) -> ControlItem:
     try:
         contexts = tuple(values["contexts"])
         item = ControlItem(str(values.get("id", number)), values["source"], contexts, str(values.get("output", "")))
-        good = isinstance(item.source, str) and contexts and all(isinstance(one, str) for one in contexts)
+        good = isinstance(item.source, str) and contexts and all(isinstance(context, str) for context in contexts)
     except (KeyError, TypeError, AttributeError):
         good = False
     if not good:
@@ -97,12 +97,12 @@ class ControlStore(AnswerStore):
 
     def add_edit(self, annotator: str, item: ControlItem, before: str, after: str, output: str) -> int:
         """Store an edit and what the model made of it; its number."""
-        made = self.base.execute(
+        inserted = self.base.execute(
             "INSERT INTO edits (time, annotator, item, source, before, after, output) VALUES (?, ?, ?, ?, ?, ?, ?)",
             (now(), annotator, item.id, item.source, before, after, output),
         )
-        assert made.lastrowid is not None
-        return made.lastrowid
+        assert inserted.lastrowid is not None
+        return inserted.lastrowid
 
     def add_judgement(self, annotator: str, edit: int, followed: bool) -> None:
         """Store what an annotator says of an edit."""
@@ -121,25 +121,20 @@ class ControlStore(AnswerStore):
         return ((annotator, edit, followed) for (annotator, edit), followed in last.items())
 
 
-class ControlTask:
-    """The next thing for an annotator to do.  Its calls wait for the disk: not for the event loop."""
-
-    def __init__(self, items: Sequence[ControlItem], store: ControlStore, model: str | None = None) -> None:
-        self.items = {item.id: item for item in items}
-        self.store = store
-        self.model = model
+class ControlTask(Experiment[ControlItem, ControlStore]):
+    """The next thing for an annotator to do."""
 
     def next(self, annotator: str) -> dict[str, Any]:
         """Her own edit that waits for her judgement, else a source to edit, else another's edit to judge."""
         edits = self.store.edits()
         judged = {edit for who, edit, _ in self.store.judgements() if who == annotator}
-        mine = [edit for edit in edits if edit["annotator"] == annotator]
-        done = {edit["item"] for edit in mine if edit["edit"] in judged}
+        own = [edit for edit in edits if edit["annotator"] == annotator]
+        done = {edit["item"] for edit in own if edit["edit"] in judged}
         counts = {"done": len(done & self.items.keys()), "total": len(self.items)}
-        waiting = [edit for edit in mine if edit["edit"] not in judged]
+        waiting = [edit for edit in own if edit["edit"] not in judged]
         if waiting:
             return {"task": "judge", **_shown(waiting[-1]), "own": True, **counts}
-        for item in self._order(annotator):
+        for item in self.in_order_of(annotator):
             if item.id not in done:
                 return {"task": "edit", **asdict(item), "contexts": list(item.contexts), **counts}
         others = [edit for edit in edits if edit["annotator"] != annotator and edit["edit"] not in judged]
@@ -149,9 +144,7 @@ class ControlTask:
 
     def check_edit(self, item_id: str, before: str, after: str) -> ControlItem:
         """The item of an edit; an error where nothing was edited."""
-        item = self.items.get(item_id)
-        if item is None:
-            raise ConfigError("there is no such item", remedy="ask for the next one")
+        item = self.find(item_id)
         if before not in item.contexts:
             raise ConfigError("this is none of the item's contexts", remedy="edit one of them")
         if before.split() == after.split():
@@ -160,14 +153,10 @@ class ControlTask:
 
     def judge(self, annotator: str, edit: int, followed: bool) -> dict[str, Any]:
         """Store a judgement; it is on disk when this returns."""
-        if edit not in {one["edit"] for one in self.store.edits()}:
+        if edit not in {stored["edit"] for stored in self.store.edits()}:
             raise ConfigError("there is no such edit", remedy="ask for the next one")
         self.store.add_judgement(annotator, edit, followed)
         return {"stored": True}
-
-    def _order(self, annotator: str) -> list[ControlItem]:
-        """All items in the annotator's own order."""
-        return sorted(self.items.values(), key=lambda item: chance(annotator, item.id))
 
 
 def _shown(edit: dict[str, Any]) -> dict[str, Any]:

@@ -81,7 +81,7 @@ def add_control(app: FastAPI, service: Service, task: ControlTask, desk: Desk, p
     async def edit(body: EditRequest, request: Request) -> Response:
         """Generate from an edited context, and store both."""
         item = task.check_edit(body.item, body.before, body.after)
-        asked = GenerateRequest.model_validate({"text": item.source, "start": body.after, "model": task.model})
+        asked = GenerateRequest.model_validate({"text": item.source, "start": body.after})
         answer = await while_asking(request, service.generate(asked), service.rules.seconds)
         hypotheses = answer["results"][0]["hypotheses"]
         text = hypotheses[0]["text"] if hypotheses else ""

@@ -31,9 +31,8 @@ async def while_there(receive: Receive, work: Awaitable[Answer], seconds: float)
             return task.result()
         raise ClientGone if leaving in done else TimeoutError
     finally:
-        for one in (task, leaving):
-            if not one.done():
-                one.cancel()
+        for waiting in (task, leaving):
+            waiting.cancel()
         # What was cancelled ends before its request does, so that its place is free.
         await asyncio.gather(task, leaving, return_exceptions=True)
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
-from syntagma.errors import InputError, Place
+from syntagma.errors import ConfigError, InputError, Place
 from syntagma.files import read_lines
 
 
@@ -27,11 +27,12 @@ class HasId(Protocol):
 
 
 Found = TypeVar("Found", bound=HasId)
+Store = TypeVar("Store", bound="AnswerStore")
 
 
 def read_by_id(path: Path, read: Callable[[Any, str, Place], Found], remedy: str) -> list[Found]:
     """The items of a file of JSON lines; `read` is given the values of a line, its number and its place."""
-    found: dict[str, Found] = {}
+    items: dict[str, Found] = {}
     for number, line in enumerate(read_lines(path), 1):
         if not line.strip():
             continue
@@ -41,12 +42,30 @@ def read_by_id(path: Path, read: Callable[[Any, str, Place], Found], remedy: str
         except ValueError:
             raise InputError("this is not JSON", place, remedy) from None
         item = read(values, str(number), place)
-        if item.id in found:
+        if item.id in items:
             raise InputError(f"the id {item.id!r} comes twice", place, "give each item its own")
-        found[item.id] = item
-    if not found:
+        items[item.id] = item
+    if not items:
         raise InputError("it has no items", Place(str(path)), remedy)
-    return list(found.values())
+    return list(items.values())
+
+
+class Experiment(Generic[Found, Store]):
+    """The items of an experiment and the file of its answers.  Its calls wait for the disk: not for the event loop."""
+
+    def __init__(self, items: Sequence[Found], store: Store) -> None:
+        self.items = {item.id: item for item in items}
+        self.store = store
+
+    def find(self, item_id: str) -> Found:
+        """The item of that id."""
+        if item_id not in self.items:
+            raise ConfigError("there is no such item", remedy="ask for the next one")
+        return self.items[item_id]
+
+    def in_order_of(self, *person: str) -> list[Found]:
+        """All items in a person's own order."""
+        return sorted(self.items.values(), key=lambda item: chance(*person, item.id))
 
 
 class AnswerStore:

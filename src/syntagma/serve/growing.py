@@ -14,10 +14,10 @@ from syntagma.search.constraints.template import TemplateConstraint
 from syntagma.search.growth import BeamEntry, go_on, with_context, with_pin
 from syntagma.search.hypothesis import Hypothesis
 from syntagma.search.options import SearchOptions
-from syntagma.search.request import SearchRequest, fits
+from syntagma.search.request import UNFAITHFUL, SearchRequest, fits
 from syntagma.serve.client_state import read_state, write_state
 from syntagma.serve.models import Served
-from syntagma.serve.schemas import BEAM, GrowRequest, RequestOptions
+from syntagma.serve.schemas import BEAM, GrowRequest, RequestOptions, Wish
 from syntagma.template import Template, TemplateError
 
 MOST_LOST = 16
@@ -36,11 +36,17 @@ class Beam(NamedTuple):
     """Why each that was dropped was."""
     rank_scores: Mapping[Hypothesis, float]
     """What decided the order of finished texts, where they were reranked."""
+    note: str = ""
+    is_unchanged: bool = False
+    """Whether the source is returned as nothing in it is good enough."""
 
     @staticmethod
     def of(request: SearchRequest) -> Beam:
         """The depth that a request has come to."""
-        return Beam(list(request.beam), list(request.dropped), dict(request.reasons), dict(request.rank_scores))
+        return Beam(
+            list(request.beam), list(request.dropped), dict(request.reasons), dict(request.rank_scores),
+            request.note, request.unchanged,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -79,7 +85,9 @@ def begin(served: Served, request: GrowRequest, template: Template | None, level
     if not served.guided:
         raise ConfigError("this model writes its target in one go and grows nothing", remedy="use a guided model")
     steering = steer(generator, request, template)
-    search = checked(generator.request(0, request.text, steering, settings(generator, request)))
+    # What a user steers is never left out.
+    free = request.beam_state is None and not request.pins and request.require == request.forbid == Wish()
+    search = checked(generator.request(0, request.text, steering, settings(generator, request), abstain=free))
     sent: list[Hypothesis | None] | None = None
     if request.beam_state is not None:
         sent = [_entry(served, search, entry.state, entry.context) for entry in request.beam_state]
@@ -117,11 +125,11 @@ def _entry(served: Served, request: SearchRequest, state: str | None, context: s
         assert context is not None
         edited = with_context(generator, request.start, context)
         return replace(edited, parent=None, depth=1, score=0.0, edited=False)
-    found = read_state(state, served.name, request)
+    hypothesis = read_state(state, served.name, request)
     if context is not None:
-        return with_context(generator, found, context)
+        return with_context(generator, hypothesis, context)
     shapes = [constraint for constraint in request.constraints if isinstance(constraint, TemplateConstraint)]
-    return found if all(shape.keep(found) for shape in shapes) else None
+    return hypothesis if all(shape.keep(hypothesis) for shape in shapes) else None
 
 
 # -- describing
@@ -132,17 +140,18 @@ class Describer:
 
     def __init__(self, growing: Growing) -> None:
         self.served, self.nbest = growing.served, growing.nbest
+        self.request = growing.request
         self.sample = growing.request.options.sample
         self.before: Sequence[Hypothesis | None] | None = growing.sent
 
     def level(self, beam: Beam) -> dict[str, Any]:
         """The answer for a depth; parents count in the beam of the call before."""
-        places = {one: place for place, one in enumerate(self.before or ()) if one is not None}
+        places = {hypothesis: place for place, hypothesis in enumerate(self.before or ()) if hypothesis is not None}
         shown = (*beam.kept, *beam.dropped[:MOST_LOST])
         nodes = [self._node(hypothesis, places, beam.reasons.get(hypothesis)) for hypothesis in shown]
         kept = nodes[: len(beam.kept)]
         for number, node in enumerate(kept):
-            node["winner"] = number == 0
+            node["winner"] = number == 0 and not beam.is_unchanged
         self.before = beam.kept
         return {
             "depth": max(hypothesis.depth for hypothesis in beam.kept),
@@ -153,18 +162,22 @@ class Describer:
             "outputs": self.outputs(beam),
         }
 
-    def outputs(self, beam: Beam, note: str = "") -> list[dict[str, Any]]:
-        """The finished hypotheses, best first."""
+    def outputs(self, beam: Beam) -> list[dict[str, Any]]:
+        """The finished hypotheses, best first; where none is good enough, the source."""
+        if beam.is_unchanged:
+            outputs = self.served.generator.outputs(self.request, Steering())
+            assert isinstance(outputs, list)
+            return [output_values(output) for output in outputs]
         return [
-            output_values(replace(self._read_out(one), rank_score=beam.rank_scores.get(one), note=note))
-            for one in self.ends(beam.kept)
+            output_values(replace(self._read_out(end), rank_score=beam.rank_scores.get(end), note=beam.note))
+            for end in self.ends(beam.kept)
         ]
 
     def ends(self, beam: Sequence[Hypothesis]) -> list[Hypothesis]:
         """The hypotheses of a beam that are finished and say something different each, as many as are wanted."""
         generator = self.served.generator
         labels = set(generator.config.labels)
-        done = [one for one in beam if labels.isdisjoint(one.context.ids)]
+        done = [hypothesis for hypothesis in beam if labels.isdisjoint(hypothesis.context.ids)]
         return (done if self.sample else generator.distinct(done))[: self.nbest]
 
     def _read_out(self, hypothesis: Hypothesis) -> Output:
@@ -175,7 +188,7 @@ class Describer:
     def _node(self, hypothesis: Hypothesis, places: Mapping[Hypothesis, int], reason: str | None) -> dict[str, Any]:
         # A finished context that only stays is its own parent, and nothing in it is new.
         entry = BeamEntry.of(hypothesis, self.served.generator.vocabulary, grown=hypothesis not in places)
-        parent = next((places[one] for one in hypothesis.history()[::-1] if one in places), None)
+        parent = next((places[before] for before in hypothesis.history()[::-1] if before in places), None)
         return {
             "state": write_state(hypothesis, self.served.name),
             "context": entry.context,
@@ -198,17 +211,28 @@ class Describer:
         }
 
 
+def left_out(seen: Sequence[Beam], done: SearchRequest) -> list[dict[str, Any]]:
+    """The places of the last beam whose texts are no outputs, and why."""
+    kept = () if done.unchanged else done.beam
+    last = seen[-1].kept if seen else []
+    return [
+        {"place": place, "reason": done.reasons.get(hypothesis, UNFAITHFUL)}
+        for place, hypothesis in enumerate(last)
+        if hypothesis not in kept
+    ]
+
+
 def winners(beams: Sequence[Beam], ends: Sequence[Hypothesis]) -> list[list[int | None]]:
     """For each finished hypothesis its place, or its ancestor's, in the beam of each depth."""
-    found = []
+    ways = []
     for end in ends:
-        way = set(end.history())
+        history = set(end.history())
         places: list[int | None] = []
         for beam in beams:
-            last = [index for index, one in enumerate(beam.kept) if one in way]
+            last = [index for index, hypothesis in enumerate(beam.kept) if hypothesis in history]
             places.append(last[-1] if last else None)
-        found.append(places)
-    return found
+        ways.append(places)
+    return ways
 
 
 def watch_levels(request: SearchRequest, tell: Callable[[Beam], None]) -> None:

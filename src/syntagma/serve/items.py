@@ -38,14 +38,14 @@ def sample_items(
     if names[0] == names[1]:
         raise InputError(f"both systems are called {names[0]!r}", remedy="give --names A,B")
     fit, silent, equal = [], 0, 0
-    for number, (one, other) in enumerate(_aligned(first, second), 1):
-        texts = one[1][:nbest], other[1][:nbest]
+    for number, (record, other) in enumerate(_aligned(first, second), 1):
+        texts = record[1][:nbest], other[1][:nbest]
         if not (texts[0] and texts[1]):
             silent += 1
         elif texts[0] == texts[1]:
             equal += 1
         else:
-            fit.append(Item(str(number), one[0], dict(zip(names, texts, strict=True))))
+            fit.append(Item(str(number), record[0], dict(zip(names, texts, strict=True))))
     if not fit:
         raise InputError("the two systems differ nowhere", Place(str(second)), "give the outputs of another system")
     if sample is not None and sample < len(fit):
@@ -55,15 +55,15 @@ def sample_items(
 
 
 def _aligned(first: Path, second: Path) -> Iterator[tuple[Record, Record]]:
-    for number, (one, other) in enumerate(zip_longest(_records(first), _records(second)), 1):
-        if one is None or other is None:
-            short, long = (first, second) if one is None else (second, first)
+    for number, (record, other) in enumerate(zip_longest(_records(first), _records(second)), 1):
+        if record is None or other is None:
+            short, long = (first, second) if record is None else (second, first)
             what = f"it has {number - 1} records and {long} has more"
             raise InputError(what, Place(str(short)), "give outputs for the same sources")
-        if one[0] != other[0]:
+        if record[0] != other[0]:
             what = f"its source is not the one in {first}"
             raise InputError(what, Place(str(second), number), "give outputs for the same sources")
-        yield one, other
+        yield record, other
 
 
 def _records(path: Path) -> Iterator[Record]:

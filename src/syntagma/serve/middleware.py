@@ -248,13 +248,13 @@ def _check_kind(scope: Scope, body: bytes) -> None:
 
 def _once(scope: Scope) -> dict[bytes, bytes]:
     """The headers that matter here; one that comes twice is refused."""
-    found: dict[bytes, bytes] = {}
+    headers: dict[bytes, bytes] = {}
     for name, value in scope["headers"]:
         if name in (b"host", b"origin", b"authorization", b"content-length"):
-            if name in found:
+            if name in headers:
                 raise Refusal(400, f"The header {name.decode()} comes twice.")
-            found[name] = value
-    return found
+            headers[name] = value
+    return headers
 
 
 def _again(body: bytes, receive: Receive) -> Receive:

@@ -90,16 +90,16 @@ def load_models(
     chosen = list(names) or bundled_guided()
     if not chosen:
         raise ConfigError("this build has no bundled model to serve", remedy="give a model's folder with --model")
-    found: dict[str, Served] = {}
+    models: dict[str, Served] = {}
     for name in chosen:
         folder = find_folder(name, "model", "model")
         known = folder.resolve().name if Path(name).exists() or name in bundled("model") else name.rpartition("/")[2]
-        if known in found:
+        if known in models:
             raise ConfigError(f"two models are called {known!r}", remedy="rename the folder of one of them")
         generator = Generator.from_pretrained(folder, device=device, precision=precision, threads=threads)
         _, about = read_config(folder, read_mapping(folder / "config.json"))
-        found[known] = serve_model(known, generator, purpose=Purpose.of(about, known), batch=batch, queue=queue)
-    return found
+        models[known] = serve_model(known, generator, purpose=Purpose.of(about, known), batch=batch, queue=queue)
+    return models
 
 
 def serve_model(

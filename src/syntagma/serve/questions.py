@@ -36,17 +36,17 @@ QUESTIONS = (
 
 def read_questions(path: Path) -> tuple[Question, ...]:
     """The questions of a file of JSON lines: `{"name": "fluency", "text": "Which reads better?", "several": false}`."""
-    found: list[Question] = []
+    questions: list[Question] = []
     for number, line in enumerate(read_lines(path), 1):
         if line.strip():
             question = _question(line, Place(str(path), number))
-            if question.name in [other.name for other in found]:
+            if question.name in [other.name for other in questions]:
                 what = f"the question {question.name!r} comes twice"
                 raise InputError(what, Place(str(path), number), "give each a name of its own")
-            found.append(question)
-    if not 1 <= len(found) <= MOST:
-        raise InputError(f"it has {len(found)} questions", Place(str(path)), f"write 1 to {MOST}, a line each")
-    return tuple(found)
+            questions.append(question)
+    if not 1 <= len(questions) <= MOST:
+        raise InputError(f"it has {len(questions)} questions", Place(str(path)), f"write 1 to {MOST}, a line each")
+    return tuple(questions)
 
 
 def _question(line: str, place: Place) -> Question:

@@ -60,7 +60,8 @@ class ServeSettings(Settings):
     device: str = "auto"
     precision: str | None = None
     drain: float = 0.0
-    """Seconds after a signal in which it still serves, and /readyz says that it stops, so that a proxy can see it."""
+    """Seconds after a signal in which it finishes what it has begun, answers new requests with 503 and Retry-After, and
+    says on /readyz that it stops, so that a proxy can see it."""
     log_level: str = "warning"
     root_path: str = ""
     """The path under which a proxy serves it, such as /syntagma; empty where it has a host of its own."""
@@ -171,7 +172,8 @@ class Server(uvicorn.Server):
         """Stop at the first signal after finishing what was begun, at a second SIGINT at once."""
         if self.should_exit and sig == signal.SIGINT:
             self.force_exit = True
-        draining, self.service.stopping = self.service.stopping, True
+        draining = self.service.stopping
+        self.service.drain()
         if self.drain and not draining:
             timer = threading.Timer(self.drain, self._exit)
             timer.daemon = True

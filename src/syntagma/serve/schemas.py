@@ -59,16 +59,16 @@ def _search_fields() -> dict[str, Any]:
     """The fields of `SearchOptions` that a client may set, under former names as well."""
     hints = get_type_hints(SearchOptions)
     metadata = {item.name: item.metadata for item in fields(SearchOptions)}
-    made: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     for line in describe(SearchOptions):
         if line.name not in _KEPT:
             bounds = _SERVED.get(line.name) or metadata[line.name].get("bounds", NumberRange())
             limits = {name: value for name, value in bounds._asdict().items() if value is not None}
-            made[line.name] = (hints[line.name] | None, Field(None, description=line.help, **limits))
+            options[line.name] = (hints[line.name] | None, Field(None, description=line.help, **limits))
     for former, alias in ALIASES["SearchOptions"].items():
         kind = Literal["score", "joint", "whole"] if former == "rank" else hints[alias.name]
-        made[former] = (kind | None, Field(None, description=f"Now {alias.name}.", deprecated=True))
-    return made
+        options[former] = (kind | None, Field(None, description=f"Now {alias.name}.", deprecated=True))
+    return options
 
 
 _STEERING = {line.name: line.help for line in describe(SteeredText)}

@@ -51,8 +51,8 @@ def takes_gzip(accepted: str) -> bool:
     >>> takes_gzip("br, gzip;q=0.8"), takes_gzip("gzip;q=0"), takes_gzip("identity")
     (True, False, False)
     """
-    for one in accepted.lower().split(","):
-        name, _, weight = one.strip().partition(";")
+    for coding in accepted.lower().split(","):
+        name, _, weight = coding.strip().partition(";")
         if name.strip() == "gzip":
             return weight.replace(" ", "") not in ("q=0", "q=0.0", "q=0.00", "q=0.000")
     return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -16,7 +16,7 @@ from syntagma.search.explain import Explanation, explainable, explained
 from syntagma.search.outcome import check_found
 from syntagma.search.request import SearchRequest
 from syntagma.search.result import Output
-from syntagma.serve.admission import DESCRIBED, MOST_ROWS, ORDINARY_ROWS, Admission, Ticket, parse_rows, search_rows
+from syntagma.serve.admission import LARGEST, Admission, Ticket, parse_size, search_size
 from syntagma.serve.compare import VotingSession
 from syntagma.serve.control import ControlTask
 from syntagma.serve.counters import Counters
@@ -26,6 +26,7 @@ from syntagma.serve.growing import (
     Growing,
     begin,
     checked,
+    left_out,
     output_values,
     settings,
     steer,
@@ -34,6 +35,7 @@ from syntagma.serve.growing import (
 )
 from syntagma.serve.middleware import Rules
 from syntagma.serve.models import Desk, Served
+from syntagma.serve.problems import sentence_of
 from syntagma.serve.schemas import (
     ExplainRequest,
     GenerateRequest,
@@ -44,7 +46,7 @@ from syntagma.serve.schemas import (
     TemplateRequest,
     VoteRequest,
 )
-from syntagma.serve.worker import Busy, QueuedRequest, SearchFailed
+from syntagma.serve.worker import QueuedRequest, SearchFailed
 from syntagma.template import Template
 from syntagma.text import split
 from syntagma.tree import Tree
@@ -52,6 +54,8 @@ from syntagma.tree import Tree
 SAMPLE = "It seems like he has made a mistake."
 PARSED_AT_ONCE = 8
 """Texts of one request between which others get their turn at the parser."""
+DESCRIBED = 1.6
+"""How much more a search takes whose levels are described, before one was."""
 
 
 class Service:
@@ -71,7 +75,6 @@ class Service:
         self.comparison, self.control = comparison, control
         self.counters = Counters()
         self.admission = Admission(self.rules.patience)
-        self.stopping = False
         self._parsing, self.voting = Desk("parser"), Desk("votes", 256)
 
     def start(self) -> None:
@@ -80,20 +83,28 @@ class Service:
             served.worker.start()
 
     def warm_up(self) -> None:
-        """Search with each model, so that no client waits for what is made once; learn how long the slowest takes."""
-        slowest = 0.0
+        """Search with each model, so that no client waits for what is made once; learn how long it takes."""
         for served in self.models.values():
-            for _ in range(2):  # the second time nothing is made any more
-                begun = time.monotonic()
-                with contextlib.suppress(SyntagmaError):
-                    served.generator(SAMPLE)
-            seconds = time.monotonic() - begun
-            slowest = max(slowest, seconds / search_rows([SAMPLE], served.generator.defaults.beam))
-        self.admission.learn(ORDINARY_ROWS, slowest * ORDINARY_ROWS)
+            seconds = _second_time(served.generator, SAMPLE)
+            cost = seconds / search_size([SAMPLE], served.generator.defaults.beam)
+            self.admission.learn(f"search {served.name}", cost)
+            self.admission.learn(f"growth {served.name}", DESCRIBED * cost)
+        if self.parser is not None:
+            texts = [SAMPLE] * PARSED_AT_ONCE
+            self.admission.learn("parse", _second_time(self.parser, texts) / parse_size(texts))
+
+    @property
+    def stopping(self) -> bool:
+        """Whether new work is refused, as the service is about to end."""
+        return self.admission.shut
+
+    def drain(self) -> None:
+        """Finish what has begun, and refuse the rest."""
+        self.admission.shut = True
 
     async def stop(self) -> None:
         """Finish what has begun, and end."""
-        self.stopping = True
+        self.drain()
         for served in self.models.values():
             await asyncio.to_thread(served.worker.stop)
             await asyncio.to_thread(served.desk.close)
@@ -137,8 +148,9 @@ class Service:
 
     async def generate(self, request: GenerateRequest) -> dict[str, Any]:
         """The hypotheses for each text; where there is but one text, what is wrong with it is the request's error."""
-        with self._enter(request, request.texts or [request.text or ""]) as ticket:
-            return await self._generate(request, ticket)
+        with self._enter("search", request, request.texts or [request.text or ""]) as ticket:
+            async with ticket.in_time():
+                return await self._generate(request, ticket)
 
     async def _generate(self, request: GenerateRequest, ticket: Ticket) -> dict[str, Any]:
         served = self.model(request.model)
@@ -146,25 +158,25 @@ class Service:
         steering = steer(generator, request, await self._template(served, request))
         options = settings(generator, request)
         texts = request.texts or [request.text or ""]
-        ready: list[Document | SyntagmaError] = []
+        documents: list[Document | SyntagmaError] = []
         for number, text in enumerate(texts):
             try:
                 document = generator.document(number, text, steering, options, request.nbest or 1)
                 document.requests = [checked(search) for search in document.requests]
-                ready.append(document)
+                documents.append(document)
             except SyntagmaError as error:
-                ready.append(error)
-        searched = [search for one in ready if isinstance(one, Document) for search in one.requests]
-        found = iter(await served.worker.search(searched) if searched else ())
-        ticket.done = float(sum(search.row_steps for search in searched))
+                documents.append(error)
+        searches = [search for document in documents if isinstance(document, Document) for search in document.requests]
+        ticket.searched = bool(searches)
+        searched = iter(await served.worker.search(searches) if searches else ())
         results: list[dict[str, Any]] = []
-        for text, one in zip(texts, ready, strict=True):
+        for text, prepared in zip(texts, documents, strict=True):
             outputs: list[Output] | Exception
-            if isinstance(one, Document):
-                wrong = [done for done in islice(found, len(one.requests)) if isinstance(done, Exception)]
-                outputs = wrong[0] if wrong else generator.document_outputs(one, steering)
+            if isinstance(prepared, Document):
+                wrong = [done for done in islice(searched, len(prepared.requests)) if isinstance(done, Exception)]
+                outputs = wrong[0] if wrong else await served.desk.do(generator.document_outputs, prepared, steering)
             else:
-                outputs = one
+                outputs = prepared
             if isinstance(outputs, list):
                 best = outputs[: request.nbest or 1]
                 results.append({"source": text, "hypotheses": [output_values(output) for output in best]})
@@ -179,19 +191,21 @@ class Service:
         if answer := self._unread(request):
             outputs = [output_values(output) for output in answer]
             return {"depth": 1, "finished": True, "beam": [], "lost": [], "more_lost": 0, "outputs": outputs}
-        with self._enter(request, [request.text], described=True) as ticket:
-            growing = await self._begin(request, request.levels or 1)
-            done = await self._searched(growing.served, growing.request)
-            ticket.done = DESCRIBED * done.row_steps
-            describer = Describer(growing)
-            return await growing.served.desk.do(describer.level, Beam.of(done))
+        with self._enter("level", request, [request.text]) as ticket:
+            async with ticket.in_time():
+                growing = await self._begin(request, request.levels or 1)
+                done = await self._searched(growing.served, growing.request)
+                return await growing.served.desk.do(Describer(growing).level, Beam.of(done))
 
     async def stream(self, request: GrowRequest) -> AsyncIterator[tuple[str, Any]]:
         """The events of a growth; the first has come before this returns, so that it can be refused."""
         if answer := self._unread(request):
-            return _only("done", {"outputs": [output_values(one) for one in answer], "winners": [], "rerank": "none"})
-        events = self._events(request, self._enter(request, [request.text], described=True))
-        first = await anext(events)
+            outputs = [output_values(output) for output in answer]
+            return _only("done", {"outputs": outputs, "winners": [], "left_out": [], "rerank": "none"})
+        ticket = self._enter("growth", request, [request.text])
+        events = self._events(request, ticket)
+        async with ticket.in_time():
+            first = await anext(events)
         return _chain(first, events)
 
     async def _events(self, request: GrowRequest, ticket: Ticket) -> AsyncIterator[tuple[str, Any]]:
@@ -201,7 +215,6 @@ class Service:
             async for event in self._levels(growing, works, beams):
                 with ticket.waiting():
                     yield event
-            ticket.done = DESCRIBED * growing.request.row_steps
 
     @staticmethod
     def _put(growing: Growing) -> tuple[Sequence[QueuedRequest], asyncio.Queue[Beam | None]]:
@@ -229,9 +242,17 @@ class Service:
                     seen.append(beam)
                     yield "level", await served.desk.do(describer.level, beam)
             done = self._check(served, task.result()[0])
-            ends = describer.ends(done.beam)
-            outputs = describer.outputs(Beam.of(done), done.note)
-            yield "done", {"outputs": outputs, "winners": winners(seen, ends), "rerank": done.options.rerank}
+            outputs = await served.desk.do(describer.outputs, Beam.of(done))
+            ends = [] if done.unchanged else describer.ends(done.beam)
+            yield (
+                "done",
+                {
+                    "outputs": outputs,
+                    "winners": winners(seen, ends),
+                    "left_out": left_out(seen, done),
+                    "rerank": done.options.rerank,
+                },
+            )
         except SyntagmaError as error:
             yield "error", {"error": sentence_of(error)}
         except SearchFailed:
@@ -244,16 +265,16 @@ class Service:
         """The page that explains a search."""
         if answer := self._unread(request):
             return Explanation.without_search(request.text, answer).to_html()
-        with self._enter(request, [request.text], described=True) as ticket:
-            return await self._explain(request, ticket)
+        with self._enter("growth", request, [request.text]) as ticket:
+            async with ticket.in_time():
+                return await self._explain(request)
 
-    async def _explain(self, request: ExplainRequest, ticket: Ticket) -> str:
+    async def _explain(self, request: ExplainRequest) -> str:
         served = self.model(request.model)
         steering = steer(served.generator, request, await self._template(served, request))
         options = settings(served.generator, request)
         search, first = explainable(served.generator, request.text, steering, options)
         done = await self._searched(served, checked(search))
-        ticket.done = DESCRIBED * done.row_steps
         explanation = await served.desk.do(explained, served.generator, request.text, steering, done, first)
         return await served.desk.do(explanation.to_html)
 
@@ -261,14 +282,14 @@ class Service:
         """The answer, without a search, to a text that the model cannot read."""
         return unread(request.text, self.model(request.model).generator.language)
 
-    def _enter(self, request: RequestOptions, texts: Sequence[str], described: bool = False) -> Ticket:
+    def _enter(self, kind: str, request: RequestOptions, texts: Sequence[str]) -> Ticket:
         """Let a search in, with what it is expected to take."""
-        beam = settings(self.model(request.model).generator, request).beam
-        parsed = parse_rows([request.exemplar]) if request.exemplar is not None else 0.0
-        rows = search_rows(texts, beam, described)
-        if rows > MOST_ROWS:
+        served = self.model(request.model)
+        size = search_size(texts, settings(served.generator, request).beam)
+        if size > LARGEST:
             raise ConfigError("this is more than one request may ask for", remedy="send fewer texts or a narrower beam")
-        return self.admission.enter(rows + parsed)
+        hard = request.control == "hard" and (request.template or request.exemplar) is not None
+        return self.admission.enter(f"{kind} {served.name}", size, heavy=hard)
 
     async def _begin(self, request: GrowRequest, levels: int | None) -> Growing:
         served = self.model(request.model)
@@ -290,14 +311,16 @@ class Service:
     async def parse(self, request: ParseRequest) -> dict[str, Any]:
         """A tree for each text."""
         texts = request.texts or [request.text or ""]
-        with self.admission.enter(parse_rows(texts)):
-            return {"trees": [str(tree) for tree in await self._trees(texts, request.tokenized)]}
+        with self.admission.enter("parse", parse_size(texts)) as ticket:
+            async with ticket.in_time():
+                return {"trees": [str(tree) for tree in await self._trees(texts, request.tokenized)]}
 
     async def template(self, request: TemplateRequest) -> dict[str, Any]:
         """The shape of a sentence, in the labels of a model."""
         served = self.model(request.model)
-        with self.admission.enter(parse_rows([request.text])):
-            return {"template": str(await self._shape(served, request.text, request.depth))}
+        with self.admission.enter("parse", parse_size([request.text])) as ticket:
+            async with ticket.in_time():
+                return {"template": str(await self._shape(served, request.text, request.depth))}
 
     @staticmethod
     async def sentences(request: SentencesRequest) -> dict[str, Any]:
@@ -321,8 +344,8 @@ class Service:
                 raise ConfigError(f"text {number} has no words", remedy="leave it out")
         trees: list[Tree] = []
         for start in range(0, len(texts), PARSED_AT_ONCE):
-            some = list(texts[start : start + PARSED_AT_ONCE])
-            trees += await self._parsing.do(_parse, self.parser, some, tokenized)
+            batch = list(texts[start : start + PARSED_AT_ONCE])
+            trees += await self._parsing.do(_parse, self.parser, batch, tokenized)
         return trees
 
     # -- comparing
@@ -351,26 +374,14 @@ async def _chain(first: tuple[str, Any], rest: AsyncIterator[tuple[str, Any]]) -
         await rest.aclose()  # type: ignore[attr-defined]
 
 
+def _second_time(call: Callable[..., Any], *arguments: Any) -> float:
+    """The seconds that a call takes when everything is made that is made once."""
+    for _ in range(2):
+        begun = time.monotonic()
+        with contextlib.suppress(SyntagmaError):
+            call(*arguments)
+    return time.monotonic() - begun
+
+
 def _parse(parser: Parser, texts: list[str], tokenized: bool) -> list[Tree]:
     return parser(texts, tokenized=tokenized)
-
-
-def sentence_of(error: SyntagmaError) -> str:
-    """An error as one sentence for a client: never the place of a file."""
-    column = error.place.column
-    where = f"column {column}: " if column is not None else ""
-    return as_sentence(f"{where}{error.what}; {error.remedy}" if error.remedy else f"{where}{error.what}")
-
-
-def as_sentence(text: str) -> str:
-    """Text as a sentence of bearable length.
-
-    >>> as_sentence("the beam is empty")
-    'The beam is empty.'
-    """
-    clean = " ".join(text.encode("utf-8", "replace").decode().split())
-    clean = clean if len(clean) <= 400 else clean[:397] + "..."
-    return clean[:1].upper() + clean[1:] + ("" if clean.endswith((".", "?", "!")) else ".")
-
-
-__all__ = ["Busy", "Service", "as_sentence", "sentence_of"]

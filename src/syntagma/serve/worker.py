@@ -21,6 +21,9 @@ from syntagma.search.request import SearchRequest
 
 log = logging.getLogger("syntagma.serve")
 
+MANY = 4
+"""Requests of a call, such as the sentences of a text, beyond which they take turns with others' as one."""
+
 
 class Busy(SyntagmaError):
     """There is no room, or the service is stopping: ask again after so many seconds."""
@@ -118,15 +121,18 @@ class Worker:
     async def wait(self, works: Sequence[QueuedRequest]) -> list[SearchRequest | Exception]:
         """Wait for queued requests; whoever stops waiting takes them out again."""
         try:
-            found = await asyncio.gather(*(work.future for work in works), return_exceptions=True)
+            results = await asyncio.gather(*(work.future for work in works), return_exceptions=True)
         finally:
             self._withdraw(works)
-        return [one if isinstance(one, SearchRequest | Exception) else SearchFailed() for one in found]
+        return [result if isinstance(result, SearchRequest | Exception) else SearchFailed() for result in results]
 
     def put(self, requests: Sequence[SearchRequest]) -> list[QueuedRequest]:
         """Queue requests; `Busy` where there is no room."""
         loop = asyncio.get_running_loop()
         group = object()
+        if len(requests) > MANY:
+            for request in requests:
+                request.call = group
         works = [QueuedRequest(request, loop, group) for request in requests]
         with self._changed:
             if self._stopping:

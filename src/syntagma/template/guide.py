@@ -127,8 +127,7 @@ class Guide:
     def _finished_parts(self) -> Iterator[_Thread]:
         for thread in self.threads:
             items = _items(thread.node)
-            started = thread.node is not None or thread.grown or thread.place
-            if not started or len(items) in skip(items, {thread.place}):
+            if len(items) in skip(items, {thread.place}):
                 yield thread
 
     def _with(self, threads: Iterable[_Thread]) -> Guide | None:

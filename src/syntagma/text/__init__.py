@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 __all__ = ["Sentence", "Subwords", "Word", "join", "sentences", "split", "split_tokens"]
 
 
-def __getattr__(name: str) -> Any:  # the tokenizers library is loaded only when subwords are used
+def __getattr__(name: str) -> Any:  # whose modules are loaded only when they are used
     if name == "Subwords":
         from syntagma.text.subwords import Subwords
 

@@ -16,10 +16,9 @@ from syntagma.errors import InputError, Place
 from syntagma.files import atomic_write, read_lines
 from syntagma.levels import TOP, Label, Token
 from syntagma.text.spacing import respace, spaced_text
-from syntagma.text.vocabulary import find_label, ids_of, tokens_of
+from syntagma.text.vocabulary import AUTHORS_KIND, find_label, ids_of, tokens_of
 from syntagma.text.words import Sentence, Word, split
 
-KIND = "subword-nmt"
 _SPECIALS = ("<s>", "<pad>", "</s>", "<unk>", "<blank>", "<mask>")
 _TOP, _PART, _SEP = "<TOP>", "<CONS-0>", "<sep>"
 
@@ -73,11 +72,11 @@ class AuthorsSubwords:
         return AuthorsSubwords(values["entries"], [(first, second) for first, second in values["merges"]])
 
     def _values(self) -> dict[str, object]:
-        return {"kind": KIND, "entries": self._entries[len(_SPECIALS) :], "merges": self._merges}
+        return {"kind": AUTHORS_KIND, "entries": self._entries[len(_SPECIALS) :], "merges": self._merges}
 
     @property
     def fingerprint(self) -> str:
-        """The same for equal vocabularies."""
+        """A hash, the same for equal vocabularies."""
         return hashlib.sha256(json.dumps(self._values(), ensure_ascii=False).encode()).hexdigest()[:16]
 
     # -- text

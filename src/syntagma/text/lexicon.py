@@ -63,17 +63,28 @@ class Lexicon:
         return word in self._words
 
     def beginning_with(self, start: bytes) -> Iterator[bytes]:
-        """The words that begin so."""
+        """The words that begin with a prefix."""
         for number in range(*self.span(start)):
             yield self._sorted[number]
 
     def begins(self, start: bytes) -> bool:
-        """Whether a word begins so."""
+        """Whether a word begins with a prefix."""
         number = bisect_left(self._sorted, start)
         return number < len(self._sorted) and self._sorted[number].startswith(start)
 
+    def beginnings(self, start: bytes, ends: Iterable[bytes]) -> set[bytes]:
+        """Those of `ends` that, put behind `start`, begin a word.
+
+        >>> sorted(Lexicon([b"seen", b"sea"]).beginnings(b"se", [b"a", b"e", b"el"]))
+        [b'a', b'e']
+        """
+        low, high = self.span(start)
+        words = [word.removeprefix(start) for word in self._sorted[low:high]]
+        words.append(b"")  # which nothing is a beginning of
+        return {end for end in ends if words[bisect_left(words, end, 0, high - low)].startswith(end)}
+
     def span(self, start: bytes) -> tuple[int, int]:
-        """From where to where the words that begin so stand in the order of all."""
+        """The range, in the order of all words, of those that begin with a prefix."""
         low = bisect_left(self._sorted, start)
         return low, bisect_left(self._sorted, start + b"\xff", low)  # a byte that no word has
 

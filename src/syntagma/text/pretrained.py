@@ -23,10 +23,9 @@ from tokenizers import Tokenizer
 from syntagma.errors import InputError
 from syntagma.files import atomic_write
 from syntagma.levels import PART, TOP, Label, Token
-from syntagma.text.vocabulary import find_label, text_runs, tokens_of
+from syntagma.text.vocabulary import PRETRAINED_KIND, find_label, text_runs, tokens_of
 from syntagma.text.words import Sentence, Word, join, split
 
-KIND = "pretrained"
 HIDDEN = " "
 """The prefix of an entry that no text reaches: pieces write a space as `Ġ` or `▁`."""
 _MOST_REMEMBERED = 200_000
@@ -98,12 +97,12 @@ class PretrainedVocabulary:
 
     def _values(self) -> dict[str, Any]:
         inner = json.loads(self._tokenizer.to_str())
-        values = {"kind": KIND, "size": self.size, "controls": asdict(self.controls), "tokenizer": inner}
+        values = {"kind": PRETRAINED_KIND, "size": self.size, "controls": asdict(self.controls), "tokenizer": inner}
         return values if self._source is None else values | {"source": json.loads(self._source.to_str())}
 
     @property
     def fingerprint(self) -> str:
-        """The same for equal vocabularies."""
+        """A hash, the same for equal vocabularies."""
         text = json.dumps(self._values(), ensure_ascii=False, sort_keys=True)
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 

@@ -1,4 +1,4 @@
-"""Whether a text is something that a model of sentences can read: letters it knows, and not code or a heading."""
+"""Whether a model for sentences can read a text: letters it knows, and not code or a heading."""
 
 from __future__ import annotations
 

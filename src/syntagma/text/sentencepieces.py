@@ -21,19 +21,19 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from tokenizers import Tokenizer, models
-
 from syntagma.errors import ConfigError, InputError, Place
 from syntagma.files import atomic_write
 from syntagma.protobuf import fields
-from syntagma.text.subwords import CONTROLS, MOST_REMEMBERED, PIECES_KIND, Subwords, units_of
+from syntagma.text.subwords import CONTROLS, MOST_REMEMBERED, Subwords, units_of
+from syntagma.text.vocabulary import PIECES_KIND
 from syntagma.text.words import Sentence, Word, split
 from syntagma.tree.transform import KEPT_LABELS
 
 SPACE: Final = "▁"
 _UNIGRAM: Final = 1
 _NORMAL: Final = 1
-_UNKNOWN: Final = " unknown"
+_UNKNOWN_PENALTY: Final = 10.0
+"""How much less than the least likely piece a character scores that has none, as in sentencepiece."""
 _CHUNK = re.compile(r" ?\S+|\s")
 _SIGN = (
     r"[\u2e80-\u2fff\u3001-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
@@ -53,16 +53,22 @@ class Piece(NamedTuple):
 class SentencePieces(Subwords):
     """The pieces of two sentencepiece models, cut down to those that a corpus uses."""
 
-    def __init__(self, labels: Sequence[str], pieces: Sequence[Piece]) -> None:
+    def __init__(self, labels: Sequence[str], pieces: Sequence[Sequence[Any]]) -> None:
+        """`pieces` are the values of a `Piece` each."""
         names = (*CONTROLS, *labels)
-        self.pieces = tuple(pieces)
+        self._rows = pieces
         self._first_byte = len(names)
         self._first_piece = len(names) + 256
-        spelled = [piece.text.replace(SPACE, " ").encode() for piece in self.pieces]
+        spelled = [text.replace(SPACE, " ").encode() for text, _, _ in pieces]
         self._set_up(labels, [b""] * len(names) + [bytes([byte]) for byte in range(256)] + spelled)
-        self.outputs = self._first_piece + sum(piece.target is not None for piece in self.pieces)
-        self._two_sided = any(piece.source is not None for piece in self.pieces)
+        self.outputs = self._first_piece + sum(target is not None for _, target, _ in pieces)
+        self._two_sided = any(source is not None for _, _, source in pieces)
         self._known_source: dict[str, tuple[int, ...]] = {}
+
+    @cached_property
+    def pieces(self) -> tuple[Piece, ...]:
+        """All pieces, in the order of their ids."""
+        return tuple(map(Piece._make, self._rows))
 
     # -- making, saving, loading
 
@@ -112,14 +118,14 @@ class SentencePieces(Subwords):
     @staticmethod
     def from_values(values: Mapping[str, Any]) -> SentencePieces:
         """From what `save` wrote."""
-        return SentencePieces(tuple(values["labels"]), [Piece(*piece) for piece in values["pieces"]])
+        return SentencePieces(tuple(values["labels"]), values["pieces"])
 
     def _values(self) -> dict[str, Any]:
-        return {"kind": PIECES_KIND, "labels": list(self.labels), "pieces": [list(piece) for piece in self.pieces]}
+        return {"kind": PIECES_KIND, "labels": list(self.labels), "pieces": self._rows}
 
     @cached_property
     def fingerprint(self) -> str:
-        """The same for equal vocabularies."""
+        """A hash, the same for equal vocabularies."""
         return hashlib.sha256(json.dumps(self._values()).encode()).hexdigest()[:16]
 
     # -- text
@@ -148,7 +154,7 @@ class SentencePieces(Subwords):
     def _spell(self, unit: str, segment: Unigram) -> tuple[int, ...]:
         """The ids of a unit: of its pieces, and of the bytes of what has no piece."""
         ids: list[int] = []
-        for piece, text in zip(segment(unit), segment.spans(unit), strict=True):
+        for piece, text in segment(unit):
             if piece:
                 ids.append(self._piece_ids[piece])
             else:
@@ -161,16 +167,15 @@ class SentencePieces(Subwords):
 
     @cached_property
     def _piece_ids(self) -> dict[str, int]:
-        return {piece.text: number for number, piece in enumerate(self.pieces, self._first_piece)}
+        return {text: number for number, (text, _, _) in enumerate(self._rows, self._first_piece)}
 
     @cached_property
     def _segment_target(self) -> Unigram:
-        return Unigram({piece.text: piece.target for piece in self.pieces if piece.target is not None})
+        return Unigram({text: target for text, target, _ in self._rows if target is not None})
 
     @cached_property
     def _segment_source(self) -> Unigram:
-        scores = {piece.text: piece.source for piece in self.pieces if piece.source is not None}
-        return Unigram(scores, normalise=True)
+        return Unigram({text: source for text, _, source in self._rows if source is not None}, normalise=True)
 
 
 class Unigram:
@@ -182,39 +187,60 @@ class Unigram:
 
     def __init__(self, scores: Mapping[str, float], normalise: bool = False) -> None:
         self._normalise = normalise
-        # What is unknown scores less than the lowest entry; no text reaches an entry with a space in it.
-        highest = max(scores.values(), default=0.0)
-        self._pieces = ["", *scores]
-        self._tokenizer = Tokenizer(models.Unigram([(_UNKNOWN, highest), *scores.items()], unk_id=0))
+        self._scores = scores
+        self._longest = max(map(len, scores), default=1)
+        self._unknown = min(scores.values(), default=0.0) - _UNKNOWN_PENALTY
 
-    def __call__(self, unit: str) -> list[str]:
-        """The pieces of a unit."""
-        return [self._pieces[number] for number, _ in self._segment(unit)]
-
-    def spans(self, unit: str) -> list[str]:
-        """The text that each piece stands for."""
-        return [text for _, text in self._segment(unit)]
-
-    def _segment(self, unit: str) -> list[tuple[int, str]]:
-        segments: list[tuple[int, str]] = []
+    def __call__(self, unit: str) -> list[tuple[str, str]]:
+        """The pieces of a unit, and the text that each stands for."""
+        segments: list[tuple[str, str]] = []
         for number, run in enumerate(unit.split(SPACE)):  # the sign that pieces write a space with is no piece itself
             if number:
-                segments.append((0, SPACE))
-            if run:
-                encoded = self._tokenizer.encode(run.replace(" ", SPACE), add_special_tokens=False)
-                for piece, (start, end) in zip(encoded.ids, encoded.offsets, strict=True):
-                    segments += (self._normalised(run[start:end]) if not piece else None) or [(piece, run[start:end])]
+                segments.append(("", SPACE))
+            for piece, text in self._best_path(run):
+                segments += (self._normalised(text) if not piece else None) or [(piece, text)]
         return segments
 
-    def _normalised(self, text: str) -> list[tuple[int, str]] | None:
+    def _best_path(self, run: str) -> list[tuple[str, str]]:
+        """The segmentation with the highest sum of scores; what is unknown side by side is one segment."""
+        text = run.replace(" ", SPACE)
+        scores = self._scores
+        best: list[tuple[float, int, str] | None] = [None] * (
+            len(text) + 1
+        )  # score, start, piece of those ending there
+        best[0] = (0.0, 0, "")
+        for start in range(len(text)):
+            so_far = best[start][0]  # type: ignore[index]  # each character is a piece or unknown
+            for end in range(start + 1, min(start + self._longest, len(text)) + 1):
+                piece = text[start:end]
+                score = scores.get(piece)
+                if score is None:
+                    if end > start + 1:
+                        continue
+                    score, piece = self._unknown, ""
+                known = best[end]
+                if known is None or so_far + score > known[0]:
+                    best[end] = (so_far + score, start, piece)
+        segments: list[tuple[str, str]] = []
+        end = len(text)
+        while end:
+            _, start, piece = best[end]  # type: ignore[misc]
+            if not piece and segments and not segments[-1][0]:
+                segments[-1] = ("", run[start:end] + segments[-1][1])
+            else:
+                segments.append((piece, run[start:end]))
+            end = start
+        return segments[::-1]
+
+    def _normalised(self, text: str) -> list[tuple[str, str]] | None:
         """The pieces of a text's compatibility form, if it is another and has some."""
         usual = unicodedata.normalize("NFKC", text) if self._normalise else text
-        segments = self._segment(usual) if usual != text else []
+        segments = self(usual) if usual != text else []
         return segments if segments and all(piece for piece, _ in segments) else None
 
 
 def _chunks(text: str) -> list[str]:
-    """A source as its runs of signs between white space, each with the space before it.
+    """A source as its runs of characters between white space, each with the space before it.
 
     >>> _chunks("I can't."), _chunks("我 没有 读过 这 本 书 。")
     ([' I', " can't."], [' 我没有读过这本书。'])
@@ -223,7 +249,7 @@ def _chunks(text: str) -> list[str]:
 
 
 def without_spaces(text: str) -> str:
-    """A text without the white space about Chinese and Japanese signs, which some corpora have between words.
+    """A text without the white space around Chinese and Japanese characters, which some corpora have between words.
 
     >>> without_spaces("　你 好 ， Tom 先生 ！")
     '你好， Tom 先生！'
@@ -239,7 +265,7 @@ def _units(words: Sequence[Word]) -> Iterator[str]:
 def _count_pieces(units: Counter[str], segment: Unigram) -> Counter[str]:
     counts: Counter[str] = Counter()
     for unit, count in units.items():
-        for piece in segment(unit):
+        for piece, _ in segment(unit):
             if piece:
                 counts[piece] += count
     return counts

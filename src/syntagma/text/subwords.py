@@ -1,9 +1,10 @@
 """Subwords: words to ids and back without loss, and the ids of labels and control tokens, which no text can reach.
 
-Words are spelled in bytes and joined to larger pieces by byte-pair encoding (the `tokenizers` library), never across
-a word's border.  The space before a word is the first byte of its first piece, so decoding is plain concatenation:
-`ca|n't` and `mistake|.` join without guessing, and any text comes back byte for byte.  A text is encoded as if one
-space stood before it, so its first word has the same pieces as anywhere else.
+Words are spelled in bytes and joined to larger pieces by byte-pair encoding, never across a word's border; the
+`tokenizers` library learns the merges and is needed for nothing else.  The space before a word is the first byte of its
+first piece, so decoding is plain concatenation: `ca|n't` and `mistake|.` join without guessing, and any text comes back
+byte for byte.  A text is encoded as if one space stood before it, so its first word has the same pieces as anywhere
+else.
 
 The control tokens come first in the vocabulary, written `⟨NP⟩`, `⟨c⟩`, `⟨end⟩`: with brackets that byte-pair encoding
 never sees, because it sees bytes.  A text that holds `<NP>` or `⟨NP⟩` gets the pieces of those characters.
@@ -22,16 +23,18 @@ import hashlib
 import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final
-
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from typing import TYPE_CHECKING, Any, Final
 
 from syntagma.errors import InputError, Place, SyntagmaError
 from syntagma.files import atomic_write
 from syntagma.levels import TOP, Label, Token
-from syntagma.text.vocabulary import find_label, ids_of, tokens_of
+from syntagma.text.bytepairs import BytePairs
+from syntagma.text.vocabulary import PIECES_KIND, find_label, ids_of, tokens_of
 from syntagma.text.words import Sentence, Word, split
 from syntagma.tree.transform import KEPT_LABELS
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
 
 PAD: Final = 0
 END: Final = 1
@@ -41,17 +44,18 @@ PART_ID: Final = 4
 TOP_ID: Final = 5
 CONTROLS: Final = ("pad", "end", "start", "sep", "c", TOP.name)
 
-PIECES_KIND: Final = "sentencepieces"
-"""The mark of a `tokenizer.json` that `syntagma.text.sentencepieces` made."""
 MOST_REMEMBERED: Final = 200_000
 
 
 class Subwords:
     """A vocabulary: control tokens, labels, then pieces of words."""
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
-        self._tokenizer = tokenizer
-        vocabulary = tokenizer.get_vocab(with_added_tokens=True)
+    def __init__(self, text: str, values: Any = None) -> None:
+        """`text` is a `tokenizer.json` as the library writes it, `values` what it says."""
+        self._json = text
+        model = (values or json.loads(text))["model"]
+        vocabulary: dict[str, int] = model["vocab"]
+        self._merge = BytePairs(vocabulary, map(_pair, model["merges"]))
         names = sorted((token_id, name[1:-1]) for name, token_id in vocabulary.items() if name.startswith("⟨"))
         if [token_id for token_id, _ in names] != list(range(len(names))) or tuple(
             n for _, n in names[: len(CONTROLS)]
@@ -84,6 +88,8 @@ class Subwords:
             raise SyntagmaError(
                 what, remedy=f"ask for at least {len(controls) + 256}: all bytes, labels and control tokens"
             )
+        from tokenizers import models, pre_tokenizers, trainers
+
         tokenizer = _blank(models.BPE())
         trainer = trainers.BpeTrainer(
             vocab_size=size - len(controls),
@@ -96,36 +102,36 @@ class Subwords:
         learned = json.loads(tokenizer.to_str())["model"]
         vocabulary = {name: index for index, name in enumerate(controls)}
         vocabulary |= {piece: token_id + len(controls) for piece, token_id in learned["vocab"].items()}
-        merges = [tuple(pair.split(" ") if isinstance(pair, str) else pair) for pair in learned["merges"]]
-        return Subwords(_blank(models.BPE(vocab=vocabulary, merges=merges)))
+        merges = list(map(_pair, learned["merges"]))
+        return Subwords(_blank(models.BPE(vocab=vocabulary, merges=merges)).to_str())
 
     def save(self, path: str | Path) -> None:
         """Write `tokenizer.json`, which the `tokenizers` library can read as well."""
         with atomic_write(path) as stream:
-            stream.write(self._tokenizer.to_str(pretty=False) + "\n")
+            stream.write(self._json + "\n")
 
     @staticmethod
-    def load(path: str | Path, values: Any = None) -> Subwords:
-        """The vocabulary saved at `path`, or of the values that were read there."""
+    def load(path: str | Path, text: str | None = None, values: Any = None) -> Subwords:
+        """The vocabulary saved at `path`; `text` and `values` where that has been read already."""
         try:
-            text = "" if values else Path(path).read_text(encoding="utf-8")
-            if (values := values or json.loads(text)).get("kind") == PIECES_KIND:
+            text = Path(path).read_text(encoding="utf-8") if text is None else text
+            values = values or json.loads(text)
+            if values.get("kind") == PIECES_KIND:
                 from syntagma.text.sentencepieces import SentencePieces
 
                 return SentencePieces.from_values(values)
-            tokenizer = Tokenizer.from_str(text)
+            return Subwords(text.removesuffix("\n"), values)
         except OSError as error:
             raise InputError(f"it cannot be opened ({error.strerror})", Place(str(path)), "check the path") from None
-        except Exception:  # the library raises bare Exception
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError):
             raise InputError(
                 "this is not a tokenizer.json", Place(str(path)), "train one with `syntagma prepare`"
             ) from None
-        return Subwords(tokenizer)
 
     @property
     def fingerprint(self) -> str:
-        """The same for equal vocabularies; corpora and models name the one that they were made with."""
-        return hashlib.sha256(self._tokenizer.to_str().encode()).hexdigest()[:16]
+        """A hash, the same for equal vocabularies; corpora and models name the one that they were made with."""
+        return hashlib.sha256(self._json.encode()).hexdigest()[:16]
 
     # -- text
 
@@ -173,7 +179,7 @@ class Subwords:
         return known
 
     def _segment(self, unit: str) -> tuple[int, ...]:
-        return tuple(self._tokenizer.encode(unit, add_special_tokens=False).ids)
+        return tuple(self._merge("".join(map(_SPELLING.__getitem__, unit.encode()))))
 
     # -- labels and control tokens
 
@@ -187,7 +193,8 @@ class Subwords:
 
     def is_word(self, token_id: int) -> bool:
         """Whether an id is a piece of a word: no control token, no label, no mere white space."""
-        return bool(self._bytes[token_id].decode("utf-8", errors="replace").strip())
+        piece = self._bytes[token_id]
+        return piece[-1:].isalnum() or bool(piece.decode("utf-8", errors="replace").strip())
 
     def encode_tokens(self, tokens: Iterable[Token]) -> list[int]:
         """The ids of a context or infill whose words are given as `Word`s or as tuples of ids."""
@@ -202,7 +209,14 @@ class Subwords:
         return tokens_of(ids, first.__le__, self._label_of, PART_ID, lambda run: split(self._text(run)).words)
 
 
-def _blank(model: models.BPE) -> Tokenizer:
+def _pair(merge: str | Sequence[str]) -> tuple[str, str]:
+    first, second = merge.split(" ") if isinstance(merge, str) else merge
+    return first, second
+
+
+def _blank(model: Any) -> Tokenizer:
+    from tokenizers import Tokenizer, decoders, pre_tokenizers
+
     tokenizer = Tokenizer(model)
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     tokenizer.decoder = decoders.ByteLevel()
@@ -237,3 +251,7 @@ def _byte_alphabet() -> dict[str, int]:
     printable = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
     others = [byte for byte in range(256) if byte not in printable]
     return {chr(byte): byte for byte in printable} | {chr(0x100 + index): byte for index, byte in enumerate(others)}
+
+
+_SPELLING: Final = [character for character, _ in sorted(_byte_alphabet().items(), key=lambda item: item[1])]
+"""The character that spells each byte."""

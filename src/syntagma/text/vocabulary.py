@@ -5,11 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 from syntagma.errors import InputError, LabelError, Place
 from syntagma.levels import PART, TOP, Label, Token
 from syntagma.text.words import Sentence, Word
+
+AUTHORS_KIND: Final = "subword-nmt"
+PRETRAINED_KIND: Final = "pretrained"
+PIECES_KIND: Final = "sentencepieces"
+"""The marks of a `tokenizer.json` that `authors`, `pretrained` or `sentencepieces` made."""
 
 
 class Vocabulary(Protocol):
@@ -20,7 +25,7 @@ class Vocabulary(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """The same for equal vocabularies."""
+        """A hash, the same for equal vocabularies."""
 
     def encode(self, text: str | Sentence) -> list[int]:
         """The ids of a text as a source."""
@@ -109,18 +114,22 @@ def text_runs(ids: Iterable[int], is_text: Callable[[int], bool]) -> Iterator[tu
 
 def load_vocabulary(path: str | Path) -> Vocabulary:
     """The vocabulary in a `tokenizer.json`: ours, a converted one, or a pretrained model's."""
-    from syntagma.text import authors, pretrained
-    from syntagma.text.subwords import PIECES_KIND, Subwords
+    from syntagma.text.subwords import Subwords
 
     try:
-        values = json.loads(Path(path).read_text(encoding="utf-8"))
+        text = Path(path).read_text(encoding="utf-8")
+        values = json.loads(text)
     except OSError as error:
         raise InputError(f"it cannot be opened ({error.strerror})", Place(str(path)), "check the path") from None
     except ValueError:
         raise InputError("this is not a tokenizer.json", Place(str(path)), "restore that file") from None
     kind = values.get("kind") if isinstance(values, dict) else None
-    if kind == authors.KIND:
-        return authors.AuthorsSubwords.from_values(values)
-    if kind == pretrained.KIND:
-        return pretrained.PretrainedVocabulary.from_values(values)
-    return Subwords.load(path, values if kind == PIECES_KIND else None)
+    if kind == AUTHORS_KIND:
+        from syntagma.text.authors import AuthorsSubwords
+
+        return AuthorsSubwords.from_values(values)
+    if kind == PRETRAINED_KIND:
+        from syntagma.text.pretrained import PretrainedVocabulary
+
+        return PretrainedVocabulary.from_values(values)
+    return Subwords.load(path, text, values)

@@ -54,9 +54,10 @@ class TrainConfig(Settings):
     model: dict[str, Any] = field(default_factory=dict)
     """Settings of the network that differ from the preset's."""
     init: str | None = None
-    """A model to start from instead of chance.  If its vocabulary is another, pieces in both keep their embeddings; if
-    its architecture is another or its layers are fewer, what both have in common is taken (`syntagma.train.start`).
-    Also a pretrained Marian model: a folder or a hub id such as Helsinki-NLP/opus-mt-fr-en."""
+    """A model to start from instead of random weights.  If its vocabulary is another, pieces in both keep their
+    embeddings; if its architecture is another or its layers are fewer, what both have in common is taken
+    (`syntagma.train.start`).  Also a pretrained Marian model: a folder or a hub id such as
+    Helsinki-NLP/opus-mt-fr-en."""
     backbone: str | None = None
     """A pretrained Hugging Face model to train instead: a folder, a .gguf file or a hub id."""
     lora: bool = False
@@ -173,18 +174,18 @@ class TrainConfig(Settings):
         """The settings with `values`; those that only the network has go into `model`."""
         own = {item.name for item in fields(cls)}
         network = {item.name for item in fields(ModelConfig)}
-        rest = renamed("ModelConfig", values)
-        rest = PRESET_TRAINING.get(str(rest.get("preset")), {}) | rest
-        model = rest.pop("model", {})
+        training = renamed("ModelConfig", values)
+        training = PRESET_TRAINING.get(str(training.get("preset")), {}) | training
+        model = training.pop("model", {})
         if not isinstance(model, dict):
             raise ConfigError(f"'model' cannot be {model!r}", remedy="give a mapping of the network's settings")
         model = renamed("ModelConfig", model)
-        for name in list(rest):
+        for name in list(training):
             if name in network - own:
-                model[name] = rest.pop(name)
+                model[name] = training.pop(name)
             elif name not in own:
                 raise unknown(name, own | network, "training or of the network")
-        return replace(super().from_dict(rest), model=model)
+        return replace(super().from_dict(training), model=model)
 
     def network(self, subwords: Subwords) -> ModelConfig:
         """The configuration of a network for this vocabulary."""

@@ -44,7 +44,7 @@ class Examples(Protocol):
     def __len__(self) -> int: ...
     def __getitem__(self, index: int) -> EncodedPair: ...
     def lengths(self) -> Lengths:
-        """The lengths of all."""
+        """The lengths of all examples."""
 
 
 @dataclass(frozen=True)
@@ -181,8 +181,8 @@ def share(numbers: Sequence[int], rank: int, world: int) -> tuple[Sequence[int],
     >>> share([7, 8, 9], 1, 2), share([7], 1, 2)
     (([8], True), ([7], False))
     """
-    mine = numbers[rank::world]
-    return (mine, True) if mine else (numbers[:1], False)
+    part = numbers[rank::world]
+    return (part, True) if part else (numbers[:1], False)
 
 
 def walk(batches: Batches, start: Position) -> Iterator[tuple[Position, Position, list[int]]]:

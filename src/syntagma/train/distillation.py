@@ -72,7 +72,7 @@ class Teacher:
 
     @property
     def fingerprint(self) -> str:
-        """The same for equal weights, vocabularies and searches."""
+        """A hash, the same for equal weights, vocabularies and searches."""
         weights = hash_file(find_folder(self.work.model, "model", "model") / WEIGHTS)
         return f"{weights} {self.generator.vocabulary.fingerprint} {self.generator.defaults}"
 
@@ -88,7 +88,7 @@ def distill(
     workers: int | None = None,
     told: Callable[[int, int], None] = lambda done, total: None,
 ) -> Corpus:
-    """A corpus of the teacher's outputs in `out`; `told` hears how many sources are done, of how many.
+    """A corpus of the teacher's outputs in `out`; `told` is called with how many sources are done, of how many.
 
     `limit` sources are drawn at random, with the seed of the corpus, where there are more; `keep_rest` adds the pairs
     of the others.  `nearest` is the least chrF that the output most like a target must have against it.
@@ -147,14 +147,14 @@ class _Sources:
         """The sources of a split, or so many of them at random."""
         keys = np.fromiter((text_key(source) for source in split.sources()), np.uint64, len(split))
         _, firsts, which, counts = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
-        taken = np.ones(len(firsts), bool)
+        chosen = np.ones(len(firsts), bool)
         if limit is not None and limit < len(firsts):
             in_order = np.argsort(firsts, kind="stable")
-            taken[:] = False
-            taken[in_order[random.Random(seed).sample(range(len(firsts)), limit)]] = True
+            chosen[:] = False
+            chosen[in_order[random.Random(seed).sample(range(len(firsts)), limit)]] = True
         first = np.zeros(len(keys), bool)
-        first[firsts[taken]] = True
-        drawn = taken[which]
+        first[firsts[chosen]] = True
+        drawn = chosen[which]
         return _Sources(first, drawn, drawn & (counts[which] > 1))
 
     @property
@@ -163,7 +163,7 @@ class _Sources:
         return int(self.first.sum())
 
     def rows(self, split: Split, with_targets: bool) -> Iterator[Row]:
-        """Each source with its targets, in the order in which sources first come; without them where nobody asks.
+        """Each source with its targets, in the order in which sources first come; targets only if asked for.
 
         Only the targets of sources that have several are held.
         """
@@ -186,7 +186,7 @@ def _first(outputs: Sequence[str], targets: Sequence[str]) -> str:
 
 
 def _most_like(outputs: Sequence[str], targets: Sequence[str], least: float) -> str:
-    """The output whose chrF against a target is best, or that target where it is not `least` at least.
+    """The output whose chrF against a target is best, or that target where its chrF is below `least`.
 
     Of equals the one that the teacher prefers.
 
@@ -203,16 +203,16 @@ def _most_like(outputs: Sequence[str], targets: Sequence[str], least: float) -> 
     return output if scores[best] >= least else target
 
 
-def _check_same_run(pairs: Path, mine: str) -> None:
+def _check_same_run(pairs: Path, description: str) -> None:
     """Refuse to mix the outputs of two teachers, searches or choices in one file."""
     note = pairs / "run.txt"
     if note.exists():
-        if note.read_text(encoding="utf-8") != mine:
+        if note.read_text(encoding="utf-8") != description:
             what = "another teacher, corpus or search began this distillation"
             raise ConfigError(what, Place(str(pairs)), "give another --out, or remove that folder")
         return
     with atomic_write(note) as stream:
-        stream.write(mine)
+        stream.write(description)
 
 
 def _write_targets(
@@ -229,9 +229,9 @@ def _write_targets(
         return
     part = path.with_suffix(".part")
     done, count = lines_begun(part), sources.count
-    asked, rows = tee(islice(sources.rows(split, choose is not _first), done, None))
+    to_write, rows = tee(islice(sources.rows(split, choose is not _first), done, None))
     with open(part, "ab") as stream:
-        written = teacher.write((source for source, _ in asked), workers)
+        written = teacher.write((source for source, _ in to_write), workers)
         for number, ((source, targets), result) in enumerate(zip(rows, written, strict=True), done + 1):
             outputs = [] if isinstance(result, SyntagmaError) else [" ".join(output.text.split()) for output in result]
             text = choose(outputs, targets) if outputs else ""
@@ -252,6 +252,6 @@ def _copy_pairs(pairs: Iterable[Pair], path: Path) -> None:
 
 
 def check_output(out: Path, corpus: Path) -> None:
-    """The result must not overwrite the corpus it is made from."""
+    """Refuse an output folder that is the corpus it is made from."""
     if out.resolve() == corpus.resolve():
         raise InputError("the result would overwrite its corpus", Place(str(out)), "give another --out")

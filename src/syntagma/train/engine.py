@@ -80,7 +80,7 @@ class Engine:
         return values
 
     def barrier(self) -> None:
-        """Until all processes are here."""
+        """Wait until all processes are here."""
 
 
 class FabricEngine(Engine):
@@ -128,7 +128,7 @@ class FabricEngine(Engine):
         return self.fabric.broadcast(values)
 
     def barrier(self) -> None:
-        """Until all processes are here."""
+        """Wait until all processes are here."""
         self.fabric.barrier()
 
 

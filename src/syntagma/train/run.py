@@ -53,7 +53,7 @@ def train(
     quiet: bool = False,
     tensorboard: bool = False,
 ) -> RunResult:
-    """Train a model into the folder `out`; a run that is there goes on, a finished one is left as it is."""
+    """Train a model into the folder `out`; an existing run is resumed, a finished one left as it is."""
     folder = Path(out)
     config = settled(config)
     corpus = Corpus.open(config.data)
@@ -128,7 +128,7 @@ def _text_validator(config: TrainConfig, vocabulary: Vocabulary) -> MakeValidato
 
 
 def identity(corpus: Corpus, material: Material | None = None) -> str:
-    """The same for corpora with the same pairs, options and vocabulary, and the same backbone."""
+    """A hash, the same for corpora with the same pairs, options and vocabulary, and the same backbone."""
     facts = {name: corpus.facts.get(name) for name in ("options", "tokenizer", "splits", "counts", "labels")}
     if material is not None and material.origin is not None:
         facts["backbone"] = [material.origin.fingerprint, material.vocabulary.fingerprint]
@@ -139,7 +139,7 @@ def identity(corpus: Corpus, material: Material | None = None) -> str:
 
 
 def _claim(folder: Path, config: TrainConfig, engine: Engine) -> None:
-    """Make the folder this run's; what is wrong with it is said in every process."""
+    """Make the folder this run's; what is wrong with it is raised in every process."""
     problem = None
     if engine.rank == 0:
         try:

@@ -1,4 +1,4 @@
-"""The network that a run begins with: from chance, or from a model that is there.
+"""The network that a run begins with: initialised at random, or from a trained model.
 
 A model to start from (`init`) may have another vocabulary, another architecture or fewer layers.  What both have in
 common is taken; a layer that the model does not have begins as nothing: it adds zero to what passes through it, so a
@@ -60,18 +60,18 @@ def starting_network(config: TrainConfig, corpus: Corpus) -> Network:
     start = from_pretrained(config.init)
     network = Network(_shape(config, start.config, corpus.subwords))
     check_vocabulary(corpus, network.config)
-    weights, mine = dict(start.network.state_dict()), network.state_dict()
-    both = weights.keys() & mine.keys()
+    weights, own = dict(start.network.state_dict()), network.state_dict()
+    shared = weights.keys() & own.keys()
     fresh = silenced(network, weights)
-    unlike = [name for name in both - set(_BY_PIECE) if weights[name].shape != mine[name].shape]
+    unlike = [name for name in shared - set(_BY_PIECE) if weights[name].shape != own[name].shape]
     if network.config.architecture == start.config.architecture:
-        unlike += [name for name in weights.keys() ^ mine.keys() if not name.startswith(fresh)]
+        unlike += [name for name in weights.keys() ^ own.keys() if not name.startswith(fresh)]
     if unlike:
         what = f"the settings make another network than the model {config.init} is"
         raise ConfigError(what, remedy="leave out the settings that change its shape")
     if start.subwords.fingerprint != corpus.fingerprint:
         weights |= _same_pieces(start, corpus, network)
-    network.load_state_dict({name: weights[name] for name in both}, strict=False)
+    network.load_state_dict({name: weights[name] for name in shared}, strict=False)
     return network
 
 
@@ -132,14 +132,18 @@ def _same_pieces(start: Pretrained[Network], corpus: Corpus, network: Network) -
         {vocabulary.piece(index): index for index in range(vocabulary.first_text_id, vocabulary.size)}
         for vocabulary in (start.subwords, corpus.subwords)
     )
-    both = sorted(old.keys() & new.keys())
+    shared = sorted(old.keys() & new.keys())
     controls = list(range(corpus.subwords.first_text_id))
-    theirs, mine = start.network.state_dict(), network.state_dict()
+    start_weights, own_weights = start.network.state_dict(), network.state_dict()
     weights = {}
     for name in _BY_PIECE:
-        if name in theirs and name in mine:
-            rows = [(new[piece], old[piece]) for piece in both]
-            rows = [(to, origin) for to, origin in rows if to < len(mine[name]) and origin < len(theirs[name])]
-            weights[name] = mine[name].clone()
-            weights[name][controls + [to for to, _ in rows]] = theirs[name][controls + [origin for _, origin in rows]]
+        if name in start_weights and name in own_weights:
+            rows = [(new[piece], old[piece]) for piece in shared]
+            rows = [
+                (to, origin) for to, origin in rows if to < len(own_weights[name]) and origin < len(start_weights[name])
+            ]
+            weights[name] = own_weights[name].clone()
+            weights[name][controls + [to for to, _ in rows]] = start_weights[name][
+                controls + [origin for _, origin in rows]
+            ]
     return weights

@@ -85,8 +85,8 @@ class Stepper:
 
     def load(self, taken: Taken) -> Loaded:
         """Collate this process's share of a batch and bring it to the device."""
-        mine, counts = share(taken.numbers, self.engine.rank, self.engine.world)
-        batch = self.data.batch(mine, self.levels, taken.position.epoch)
+        numbers, counts = share(taken.numbers, self.engine.rank, self.engine.world)
+        batch = self.data.batch(numbers, self.levels, taken.position.epoch)
         return Loaded(taken, batch.to(self.engine.device), counts)
 
     def step(
@@ -101,7 +101,7 @@ class Stepper:
             sums[:4] += self._backward(number, index, loaded, last=index + 1 == len(batches))
         self.watch.switch(OPTIMISER)
         sums[4], sums[5] = planned, stop
-        total, nll, correct, tokens, *said = self.engine.all_reduce(sums).tolist()
+        total, nll, correct, tokens, *flags = self.engine.all_reduce(sums).tolist()
         self.scaler.unscale_(self.optimizer)
         gradients = [weight.grad for weight in self.weights.values() if weight.grad is not None]
         norm = float(torch.nn.utils.get_total_norm(gradients)) * self.engine.world / max(tokens, 1.0)
@@ -118,7 +118,7 @@ class Stepper:
         self.scaler.update()
         self.optimizer.zero_grad(set_to_none=True)
         self.watch.switch(OTHER)
-        return TrainStep(total, nll, correct, tokens, norm, int(said[0]), bool(said[1]))
+        return TrainStep(total, nll, correct, tokens, norm, int(flags[0]), bool(flags[1]))
 
     def _backward(self, number: int, index: int, loaded: Loaded, last: bool) -> Tensor:
         """Gradients of a batch; its sums [total, nll, correct, tokens]."""

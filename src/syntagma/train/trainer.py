@@ -237,8 +237,8 @@ class Trainer:
         if log is not None:
             values: dict[str, Any] = validation.figures
             log.write("validation", state.step, epoch=state.epoch, **values, score=validation.score, best=best)
-        told = ", ".join(f"{name} {value:.4g}" for name, value in validation.figures.items())
-        self.display.say(f"validation after step {state.step:,}: {told}{' (best)' if best else ''}")
+        figures = ", ".join(f"{name} {value:.4g}" for name, value in validation.figures.items())
+        self.display.say(f"validation after step {state.step:,}: {figures}{' (best)' if best else ''}")
 
     def check(self, validation: Validation) -> Validation:
         """The validation, unless its score is no number."""

@@ -1,4 +1,4 @@
-"""How good the weights are: by the loss on the dev split, or by whatever a `Validator` measures."""
+"""Validation: the loss on the dev split, or whatever a `Validator` measures."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ class LossValidator:
         """The loss and the share of tokens that the network would guess, given all before them."""
         sums = torch.zeros(3, dtype=torch.float64)
         for numbers in self.batches:
-            mine, counts = share(numbers, self.engine.rank, self.engine.world)
+            part, counts = share(numbers, self.engine.rank, self.engine.world)
             if counts:
                 with self.engine.precision():
-                    loss = network.loss(self.data.batch(mine).to(self.engine.device))
+                    loss = network.loss(self.data.batch(part).to(self.engine.device))
                 sums += torch.tensor([float(loss.nll), float(loss.correct), loss.tokens], dtype=torch.float64)
         nll, correct, tokens = self.engine.all_reduce(sums).tolist()
         mean = nll / tokens

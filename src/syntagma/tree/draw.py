@@ -56,7 +56,7 @@ def draw_indented(tree: Tree, colour: bool = False) -> str:
     lines: list[str] = []
     waiting: list[tuple[Tree | str, str, str]] = [(tree, "", "")]
     while waiting:
-        item, first, rest = waiting.pop()
+        item, first, following = waiting.pop()
         lead = paint(first, RULE_COLOUR)
         if isinstance(item, str):
             lines.append(lead + item)
@@ -69,7 +69,7 @@ def draw_indented(tree: Tree, colour: bool = False) -> str:
         lines.append(lead + label)
         for number, child in reversed(list(enumerate(children, 1))):
             last = number == len(children)
-            waiting.append((child, rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  ")))
+            waiting.append((child, following + ("└─ " if last else "├─ "), following + ("   " if last else "│  ")))
     return "\n".join(lines)
 
 

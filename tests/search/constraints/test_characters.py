@@ -6,9 +6,13 @@ from hypothesis import strategies as st
 
 from search_models import TEXTS, random_model
 from syntagma.network.config import Architecture
+from syntagma.network.contexts import AnnotatedContext
 from syntagma.runtime.torch import TorchRuntime
 from syntagma.search import Generator, SearchOptions
-from syntagma.search.constraints.characters import half_character
+from syntagma.search.constraints.base import Allowed
+from syntagma.search.constraints.characters import CharacterConstraint, ReadableConstraint, half_character
+from syntagma.search.constraints.grammar import END, WORDS, InfillGrammar, InfillState
+from syntagma.search.hypothesis import Hypothesis
 from syntagma.text import Subwords, split
 
 SUBWORDS = Subwords.train([split(text).words for text in TEXTS * 3], size=300)
@@ -43,9 +47,37 @@ def test_no_text_holds_a_replacement_character(architecture: Architecture, optio
                 assert output.text.encode().decode() == output.text
 
 
+def test_a_character_may_have_several_pieces_while_there_are_tokens_for_them() -> None:
+    grammar = InfillGrammar(random_model(SUBWORDS).config, SUBWORDS)
+    constraint = CharacterConstraint(grammar, SUBWORDS)
+    pieces = {SUBWORDS.piece(token): token for token in grammar.words.ids.tolist()}
+
+    def allows(begun: bytes, piece: bytes, tokens_left: int) -> bool:
+        allowed = Allowed(WORDS | END, grammar.words, InfillState(0, 1, tokens_left, labels=False))
+        constraint.mask(begun, allowed)
+        return pieces[piece] in allowed.words.ids
+
+    assert [allows(b"", b"\xc3", left) for left in (9, 1)] == [True, False]
+    assert [allows(b"\xc3", b"\xa9", left) for left in (9, 1)] == [True, True]
+    assert not allows(b"\xc3", b"a", 1)
+
+
 def test_many_parts_without_tokens_left_still_end() -> None:
     """Where tokens have run out, a part of one token is a character, so that no infill grows beyond its bounds."""
     settings = SearchOptions(beam=3, max_tokens=40, max_depth=3)
     for seed in range(4):
         generator = Generator(TorchRuntime(random_model(SUBWORDS, seed)), SUBWORDS, settings)
         assert generator(TEXTS[0], start=" ".join(["<NP>"] * 30))
+
+
+def test_a_text_with_a_replacement_character_is_left_out() -> None:
+    class Characters:
+        def decode(self, ids: tuple[int, ...]) -> str:
+            return "".join(map(chr, ids))
+
+    def context(text: str) -> Hypothesis:
+        zeros = [0] * len(text)
+        return Hypothesis(AnnotatedContext([*map(ord, text)], zeros, zeros, zeros), 0.0, 2)
+
+    constraint = ReadableConstraint(Characters())  # type: ignore[arg-type]
+    assert [constraint.keep(context(text)) for text in ("né", "n\N{REPLACEMENT CHARACTER}")] == [True, False]

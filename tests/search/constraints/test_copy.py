@@ -6,7 +6,7 @@ from search_models import TEXTS, random_generator
 from syntagma.errors import ConfigError
 from syntagma.search import Generator, Steering
 from syntagma.search.hypothesis import Infill
-from syntagma.search.request import SAID_BACK, SearchRequest
+from syntagma.search.request import RETURNED_UNCHANGED, SearchRequest
 from syntagma.text import Subwords, split
 
 SUBWORDS = Subwords.train([split(text).words for text in TEXTS * 3], size=300)
@@ -42,15 +42,15 @@ def test_case_and_punctuation_make_no_other_text() -> None:
     assert not request.note
 
 
-def test_the_source_is_said_back_where_all_else_is_bad() -> None:
+def test_the_source_is_returned_unchanged_where_all_else_is_bad() -> None:
     generator = random_generator(SUBWORDS, beam=4)
     generator.defaults = generator.defaults.changed({"forbid_copy": True, "no_adjacent_repeats": True})
     bad = ["an apple an apple", "He ate ate"]
     request = searched(generator, [bad[0], SOURCE, bad[1]])
     assert texts_of(generator, request) == [SOURCE]
-    assert request.note == SAID_BACK
+    assert request.note == RETURNED_UNCHANGED
     (output,) = generator.outputs(request, Steering())  # type: ignore[misc]
-    assert output.note == output.to_dict()["note"] == SAID_BACK
+    assert output.note == output.to_dict()["note"] == RETURNED_UNCHANGED
     assert texts_of(generator, searched(generator, bad)) == bad
 
 

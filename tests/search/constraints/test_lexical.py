@@ -9,6 +9,9 @@ from search_models import TEXTS, random_generator
 from serve_models import growing_generator
 from syntagma.hub import bundled
 from syntagma.search import Generator
+from syntagma.search.constraints.base import Allowed
+from syntagma.search.constraints.grammar import WORDS, InfillState
+from syntagma.search.constraints.lexical import LexicalConstraint, spellings
 from syntagma.search.request import SearchRequest
 from syntagma.text import Subwords, split
 
@@ -56,6 +59,28 @@ def test_bounds_change_nothing_with_required_words() -> None:
         assert beams[0] == beams[1]
 
 
+def test_a_capital_is_asked_for_at_the_beginning_of_a_text_only() -> None:
+    generator = random_generator(SUBWORDS)
+    (task,) = generator.request(0, TEXTS[0], generator.steering(), generator.defaults).next_tasks()
+    constraint = LexicalConstraint.of(SUBWORDS, must=["apple"])
+    capital = {ids[0] for ids in spellings("Apple", SUBWORDS)}
+    grammar = generator.grammar
+
+    def asked(*tokens: int) -> set[int]:
+        state = constraint.begin(task)
+        assert state is not None
+        for token in tokens:
+            state = constraint.advance(state, token)
+        allowed = Allowed(WORDS, grammar.words, InfillState(0, 1, 9, labels=False))
+        constraint.mask(state, allowed)
+        return set(allowed.asked or ())
+
+    other = SUBWORDS.encode("mistake")[0]
+    assert asked(generator.config.part) >= capital
+    assert not asked(generator.config.part, other) & capital
+    assert asked(generator.config.part, other) == asked(generator.config.part) - capital
+
+
 def test_a_forbidden_word_is_not_written_across_two_parts() -> None:
     """Nor where two parts meet: the context that they grow is left out."""
     generator = random_generator(SUBWORDS, 1, beam=3)
@@ -90,7 +115,8 @@ class TestBundled:
         for word in ("error", "probably", "wrong"):
             found, steps = search(generator, SENTENCE, must=[word])
             assert steps <= 6 * cost
-            assert all(word in split(generator.vocabulary.decode(one.ids)).texts() for one in found.beam)
+            for text in (generator.vocabulary.decode(hypothesis.ids) for hypothesis in found.beam):
+                assert word in split(text.lower()).texts()
 
     def test_no_sentence_is_lost(self) -> None:
         generator = paraphraser()

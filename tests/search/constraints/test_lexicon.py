@@ -99,6 +99,21 @@ def test_a_part_joins_what_stands_before_and_after_it(context: str, part: str, m
     assert bool(allowed.kinds & END) == may_end
 
 
+@pytest.mark.parametrize(("second", "may_end"), [("not", True), ("no", False), (" a", True)])
+def test_a_part_joins_what_stands_between_it_and_the_part_before(second: str, may_end: bool) -> None:
+    lexicon = constraint("I can not, a cannot")
+    ids = [SUBWORDS.label_id("NP"), *spelled(" can"), SUBWORDS.label_id("NP"), *spelled(" I")]
+    request = generator().request(0, "a", Steering(), SearchOptions())
+    request.constraints = (lexicon,)
+    hypothesis = Hypothesis(AnnotatedContext.plain(ids, GRAMMAR.config), 0.0, 1)
+    state = lexicon.begin(InfillTask(request, hypothesis, parts=2, labels=True, tokens=20))
+    for token in (GRAMMAR.config.part, *spelled("a"), GRAMMAR.config.part, *spelled(second)):
+        state = lexicon.advance(state, token)
+    allowed = Allowed(WORDS | LABELS | END, GRAMMAR.words, InfillState(0, 1, 9, labels=True))
+    lexicon.mask(state, allowed)
+    assert bool(allowed.kinds & END) == may_end
+
+
 def spelled(text: str) -> list[int]:
     return [PIECES[text.encode()[at : at + 1]] for at in range(len(text.encode()))]
 

@@ -17,6 +17,7 @@ SUBWORDS = Subwords.train([split(text).words for text in TEXTS * 3], size=300)
         ("Write to bob@example.org or see https://example.com/x.html.", ["bob@example.org", "https://example.com/x.html"]),
         ("However, Tom and I left.", ["Tom"]),
         ("I'm sure that it rains. He is not.", []),
+        ("Then Tom met Maria and Peter there.", ["Tom", "Maria", "Peter"]),
         ("WARNING: DO NOT ENTER", []),
         ("How To Cook Rice In Ten Minutes", []),
         ("", []),

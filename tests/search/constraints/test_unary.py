@@ -42,6 +42,20 @@ def test_a_label_becomes_itself_only_so_often(most: int, longest: int) -> None:
     assert longest_chain(output.tree) == longest
 
 
+def test_a_label_may_become_itself_and_more() -> None:
+    """However often: that is no chain."""
+    word = next(token for token in range(SUBWORDS.size) if SUBWORDS.piece(token) == b"a")
+
+    def growing(before: tuple[int, ...]) -> Any:
+        likely = np.linspace(-5, -6, SUBWORDS.size)
+        likely[{PART_ID: NOUN, NOUN: word}.get(before[-1], END)] = -0.1
+        return likely
+
+    options = SearchOptions(beam=1, max_depth=4, max_tokens=9, max_unary_repeats=0)
+    (output,) = Generator(ScriptedRuntime(SUBWORDS, growing), SUBWORDS, options)(TEXTS[0])
+    assert [context.count("<NP>") for context in output.levels] == [0, 1, 1, 1, 0]
+
+
 @pytest.mark.parametrize("most", [0, 1, 2])
 def test_the_users_own_context_begins_a_new_count(most: int) -> None:
     options = SearchOptions(beam=1, max_depth=9, max_tokens=9, max_unary_repeats=most)

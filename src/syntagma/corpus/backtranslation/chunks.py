@@ -94,7 +94,7 @@ class Tally:
 
 
 class Judged(NamedTuple):
-    """A candidate: the row that it comes from, its text, and what was made of it."""
+    """A candidate: the row that it comes from, its text, and the verdict."""
 
     entry: RawPair
     text: str
@@ -137,18 +137,18 @@ class Paraphrasing:
         tally.sentences = len(entries)
         kept: list[str] = []
         judged = self._judge(entries, self._candidates(entries, chunk.number, loaded), loaded)
-        for one in judged:
-            if one.reason is not None:
-                rejects.append(_reject(one.entry, one.text, one.reason))
+        for candidate in judged:
+            if candidate.reason is not None:
+                rejects.append(_reject(candidate.entry, candidate.text, candidate.reason))
                 continue
-            origin, share = origin_of(one.entry.file), overlap(one.entry.source, one.text)
-            cosine = "" if one.cosine is None else f"{one.cosine:.4f}"
-            kept.append(f"{one.entry.source}\t{one.text}\t{origin}\t{cosine}\t{share:.4f}\n")
+            origin, share = origin_of(candidate.entry.file), overlap(candidate.entry.source, candidate.text)
+            cosine = "" if candidate.cosine is None else f"{candidate.cosine:.4f}"
+            kept.append(f"{candidate.entry.source}\t{candidate.text}\t{origin}\t{cosine}\t{share:.4f}\n")
             tally.kept[origin] = tally.kept.get(origin, 0) + 1
-            tally.cosine += one.cosine or 0.0
+            tally.cosine += candidate.cosine or 0.0
             tally.overlap += share
         tally.candidates = len(judged)
-        tally.candidates_rejected = _counts(one.reason for one in judged if one.reason is not None)
+        tally.candidates_rejected = _counts(candidate.reason for candidate in judged if candidate.reason is not None)
         self._write(tally.check(), kept, rejects)
         return tally
 
@@ -171,7 +171,7 @@ class Paraphrasing:
         return [[english.get(text, "") for text in texts] for texts in foreign]
 
     def _judge(self, entries: Sequence[RawPair], candidates: Sequence[list[str]], loaded: _Loaded) -> list[Judged]:
-        """All candidates, in order, each with what speaks against it."""
+        """All candidates, in order, each with the reason to reject it, if any."""
         judged: list[Judged] = []
         for entry, texts in zip(entries, candidates, strict=True):
             seen: set[tuple[str, ...]] = set()
@@ -182,11 +182,11 @@ class Paraphrasing:
                 seen.add(words)
         if not loaded.encoder:
             return judged
-        waiting = [number for number, one in enumerate(judged) if one.reason is None]
+        waiting = [number for number, candidate in enumerate(judged) if candidate.reason is None]
         for number, cosine in zip(waiting, loaded.cosines([judged[number] for number in waiting]), strict=True):
-            one = judged[number]
-            pair = PairToJudge(one.entry.source, one.text, cosine)
-            judged[number] = one._replace(cosine=cosine, reason=first_reason(pair, loaded.limits, [SIMILARITY]))
+            candidate = judged[number]
+            pair = PairToJudge(candidate.entry.source, candidate.text, cosine)
+            judged[number] = candidate._replace(cosine=cosine, reason=first_reason(pair, loaded.limits, [SIMILARITY]))
         return judged
 
     def _refuse(self, entry: RawPair, text: str, repeated: bool, loaded: _Loaded) -> Reason | None:

@@ -1,4 +1,4 @@
-"""The reasons not to take a text for a paraphrase: a table of small functions, each with a name.
+"""Filters that reject candidate paraphrases: a table of small functions, each with a name.
 
 A filter looks at a sentence and a text that may say the same in other words, and tells what is wrong, or None.  They
 are asked in the order of the table, the cheap ones first, and the first that objects gives the reason.  They know
@@ -84,8 +84,12 @@ def overlap(source: str, paraphrase: str) -> float:
     >>> overlap("He didn't go home.", "He did not go away.")
     0.6666666666666666
     """
-    ours, theirs = set(plain_words(source)), set(plain_words(paraphrase))
-    return len(ours & theirs) / len(ours | theirs) if ours | theirs else 1.0
+    source_words, paraphrase_words = set(plain_words(source)), set(plain_words(paraphrase))
+    return (
+        len(source_words & paraphrase_words) / len(source_words | paraphrase_words)
+        if source_words | paraphrase_words
+        else 1.0
+    )
 
 
 # -- filters
@@ -146,32 +150,38 @@ def refuse_quotes(pair: PairToJudge, limits: Limits) -> str | None:
 
 def refuse_copy(pair: PairToJudge, limits: Limits) -> str | None:
     """The same words in the same order; contractions and punctuation, `this`, `that` and `it` make no difference."""
-    ours, theirs = ([_DEMONSTRATIVES.get(word, word) for word in plain_words(text)] for text in _sides(pair))
-    return "only contractions, punctuation or demonstratives differ" if ours == theirs else None
+    source_words, paraphrase_words = (
+        [_DEMONSTRATIVES.get(word, word) for word in plain_words(text)] for text in _sides(pair)
+    )
+    return "only contractions, punctuation or demonstratives differ" if source_words == paraphrase_words else None
 
 
 def refuse_overlap(pair: PairToJudge, limits: Limits) -> str | None:
-    """Hardly another word."""
+    """Hardly a word differs."""
     share = overlap(pair.source, pair.paraphrase)
     return None if share <= limits.max_overlap else f"{share:.2f} of the words are the same"
 
 
 def refuse_loop(pair: PairToJudge, limits: Limits) -> str | None:
-    """Words said again: one twice in a row or joined by `and`, or three together twice, where the source does not."""
+    """Repeated words: one twice in a row or joined by `and`, or three together twice, where the source does not."""
     new = _repeated(plain_words(pair.paraphrase)) - _repeated(plain_words(pair.source))
     return f"it repeats {' '.join(min(new))!r}" if new else None
 
 
 def refuse_numbers(pair: PairToJudge, limits: Limits) -> str | None:
     """Other numbers, in digits or words."""
-    ours, theirs = numbers(pair.source), numbers(pair.paraphrase)
-    return None if ours == theirs else f"{_listed(ours)} against {_listed(theirs)}"
+    source_numbers, paraphrase_numbers = numbers(pair.source), numbers(pair.paraphrase)
+    return (
+        None
+        if source_numbers == paraphrase_numbers
+        else f"{_listed(source_numbers)} against {_listed(paraphrase_numbers)}"
+    )
 
 
 def refuse_names(pair: PairToJudge, limits: Limits) -> str | None:
     """A capitalised word on one side only."""
-    for here, there in ((pair.source, pair.paraphrase), (pair.paraphrase, pair.source)):
-        missing = names(here, limits.known) - {form for word in _WORD.findall(there) for form in _forms(word)}
+    for text, other_side in ((pair.source, pair.paraphrase), (pair.paraphrase, pair.source)):
+        missing = names(text, limits.known) - {form for word in _WORD.findall(other_side) for form in _forms(word)}
         if missing:
             return f"{min(missing)!r} is on one side only"
     return None
@@ -196,8 +206,14 @@ def refuse_negation(pair: PairToJudge, limits: Limits) -> str | None:
 
 def refuse_pronouns(pair: PairToJudge, limits: Limits) -> str | None:
     """Other persons: `he` here and `she` there."""
-    ours, theirs = ({_PERSONS[word] for word in plain_words(text) if word in _PERSONS} for text in _sides(pair))
-    return None if ours == theirs else f"{_listed(ours)} against {_listed(theirs)}"
+    source_persons, paraphrase_persons = (
+        {_PERSONS[word] for word in plain_words(text) if word in _PERSONS} for text in _sides(pair)
+    )
+    return (
+        None
+        if source_persons == paraphrase_persons
+        else f"{_listed(source_persons)} against {_listed(paraphrase_persons)}"
+    )
 
 
 def refuse_unknown_words(pair: PairToJudge, limits: Limits) -> str | None:
@@ -335,14 +351,14 @@ def _forms(word: str) -> tuple[str, str]:
 
 
 def _repeated(words: Sequence[str]) -> set[tuple[str, ...]]:
-    """Find what is said twice: a word at once or after `and`, or three words together anywhere."""
-    found: set[tuple[str, ...]] = {(word,) for word, following in pairwise(words) if word == following}
-    found |= {
+    """Find repeated words: one at once or after `and`, or three words together anywhere."""
+    repeats: set[tuple[str, ...]] = {(word,) for word, following in pairwise(words) if word == following}
+    repeats |= {
         (word, "and", word) for word, joint, other in zip(words, words[1:], words[2:], strict=False)
         if joint in ("and", "or") and word == other
     }  # fmt: skip
     threes = Counter(zip(words, words[1:], words[2:], strict=False))
-    return found | {three for three, count in threes.items() if count > 1}
+    return repeats | {three for three, count in threes.items() if count > 1}
 
 
 def _sides(pair: PairToJudge) -> tuple[str, str]:

@@ -44,7 +44,7 @@ class Decoding(Settings):
 
 
 class Translator(Protocol):
-    """Whatever translates."""
+    """The interface of a translator."""
 
     def translate(self, texts: Sequence[str], decoding: Decoding, seed: int) -> list[list[str]]:
         """Up to `candidates` different translations of each text, the best first; the seed decides what is drawn."""

@@ -18,6 +18,8 @@ from syntagma.network.layers import AttentionBlock, EncoderLayer, FeedForwardBlo
 from syntagma.network.network import Network
 
 Weights = Literal["float32", "int8"]
+NEVER = -1e4
+"""The bias of a piece that is read and never written."""
 
 
 def to_ctranslate2(network: Network, folder: str | Path, weights: Weights = "float32") -> None:
@@ -36,12 +38,16 @@ def to_ctranslate2(network: Network, folder: str | Path, weights: Weights = "flo
         (config.source_layers, config.decoder_layers),
         config.heads,
         pre_norm=config.norm == "pre",
-        activation=common_spec.Activation.RELU if config.activation == "relu" else common_spec.Activation.GELU,
+        activation=getattr(common_spec.Activation, config.activation.upper()),
     )
     table = network.positions.table[config.first_position : config.first_position + config.max_positions]
     spec.encoder.embeddings[0].weight = _array(network.embedding.weight)
     spec.decoder.embeddings.weight = _array(network.embedding.weight)
     spec.decoder.projection.weight = _array(network.embedding.weight)
+    if network.output_bias is not None or config.outputs is not None:
+        bias = torch.full((config.vocabulary,), NEVER)
+        bias[: config.outputs] = 0 if network.output_bias is None else network.output_bias.detach()
+        spec.decoder.projection.bias = _array(bias)
     for side in (spec.encoder, spec.decoder):
         side.position_encodings.encodings = _array(table)
     if config.norm == "pre":

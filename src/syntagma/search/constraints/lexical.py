@@ -248,7 +248,7 @@ class LexicalConstraint(Constraint):
     def words_in(self, ids: Sequence[int]) -> frozenset[int]:
         """Which required words a context holds, by their numbers."""
         return frozenset(
-            word for word, spelled in enumerate(self.required) if any(holds(ids, found) for found in spelled)
+            word for word, spelled in enumerate(self.required) if any(holds(ids, spelling) for spelling in spelled)
         )
 
     def keep(self, hypothesis: Hypothesis) -> bool:
@@ -258,7 +258,7 @@ class LexicalConstraint(Constraint):
     def met_by(self, text: str) -> bool:
         """Whether a text holds every required word as a word, whatever its case."""
         words = [word.lower() for word in split(text).texts()]
-        return all(holds(words, [word.lower() for word in split(one).texts()]) for one in self.texts)
+        return all(holds(words, [word.lower() for word in split(text).texts()]) for text in self.texts)
 
 
 def continuing_pieces(vocabulary: Vocabulary) -> frozenset[int]:
@@ -282,12 +282,12 @@ def spellings(word: str, vocabulary: Vocabulary) -> tuple[IdTuple, ...]:
     words = split(word).words
     if not words:
         raise ConfigError("a required or forbidden word is empty", remedy="give a word")
-    found: dict[IdTuple, None] = {}
+    spellings: dict[IdTuple, None] = {}
     for text in (words[0].text, words[0].text[:1].upper() + words[0].text[1:]):
         for space in (" ", ""):
             tokens = (Word(text, space), *words[1:])
-            found[tuple(vocabulary.encode_tokens(tokens))] = None
-    return tuple(found)
+            spellings[tuple(vocabulary.encode_tokens(tokens))] = None
+    return tuple(spellings)
 
 
 def holds(items: Sequence[Any], part: Sequence[Any]) -> bool:

@@ -8,6 +8,7 @@ runs into what stands after it, and across levels.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
@@ -48,17 +49,17 @@ class LexiconTable:
     def __init__(self, lexicon: Lexicon, subwords: Subwords, grammar: InfillGrammar) -> None:
         self.lexicon = lexicon
         self.config = grammar.config
-        self.pieces = [subwords.piece(token).lower() for token in range(subwords.size)]
-        self._inside = _Pieces()  # pieces of letters alone
-        self._after_space = _Pieces()  # the same after a space
-        self._closing = _Pieces()  # others, such as `n't`, by their first letters
+        self.pieces = list(map(bytes.lower, map(subwords.piece, range(subwords.size))))
+        self._inside = _Pieces(list)  # pieces of letters alone
+        self._after_space = _Pieces(list)  # the same after a space
+        self._closing = _Pieces(list)  # others, such as `n't`, by their first letters
         self._continuing: list[int] = []  # those that begin inside a character
         for token in grammar.words.ids.tolist():
             piece = self.pieces[token]
             if piece.isalpha():
-                self._inside.add(piece, token)
+                self._inside[piece].append(token)
             elif piece[:1] == b" " and piece[1:].isalpha():
-                self._after_space.add(piece[1:], token)
+                self._after_space[piece[1:]].append(token)
             else:
                 self._add_other(piece, token)
         self.between_words = np.array(self.first_pieces(lexicon) + self._closing.get(b"", []), np.int64)
@@ -73,11 +74,11 @@ class LexiconTable:
         letters = _letters(piece)
         rest = piece[len(letters) :]
         if not rest:
-            self._inside.add(piece, token)
+            self._inside[piece].append(token)
         elif rest[:1] == b" " and not letters and _letters(piece[1:]) == piece[1:] != b"":
-            self._after_space.add(piece[1:], token)
+            self._after_space[piece[1:]].append(token)
         elif half_character(rest) is not None and self._may_begin(rest):
-            self._closing.add(letters, token)
+            self._closing[letters].append(token)
 
     def _may_begin(self, rest: bytes) -> bool:
         """Whether all that begins in some bytes begins a word."""
@@ -125,10 +126,10 @@ class LexiconTable:
 
     def _are_in(self, *ids: Ids) -> BoolArray:
         """Which pieces are among ids."""
-        found = np.zeros(len(self.pieces), np.bool_)
-        for some in ids:
-            found[np.asarray(some, np.int64)] = True
-        return found
+        member = np.zeros(len(self.pieces), np.bool_)
+        for these in ids:
+            member[np.asarray(these, np.int64)] = True
+        return member
 
     def ids_after(self, begun: Begun) -> list[Ids]:
         """The same as ids, some of them perhaps twice."""
@@ -136,16 +137,16 @@ class LexiconTable:
             return [self.continuing(begun.sign)]
         if begun.unknown:
             return [self.between_words]
-        found: list[Ids] = [self.following(begun.run, self.lexicon)]
-        return [*found, self.between_words] if not begun.run or self.lexicon.knows(begun.run) else found
+        continuations: list[Ids] = [self.following(begun.run, self.lexicon)]
+        return [*continuations, self.between_words] if not begun.run or self.lexicon.knows(begun.run) else continuations
 
     def advance(self, begun: Begun, token: int) -> Begun:
         """The end of a text after one more piece."""
         key = begun, token
-        found = self._after.get(key)
-        if found is None:
-            found = self._after[key] = self.end_of(begun, self.pieces[token])
-        return found
+        after = self._after.get(key)
+        if after is None:
+            after = self._after[key] = self.end_of(begun, self.pieces[token])
+        return after
 
     @staticmethod
     def end_of(begun: Begun, text: bytes) -> Begun:
@@ -273,12 +274,8 @@ def _letters(piece: bytes) -> bytes:
     return match.group() if match else b""
 
 
-class _Pieces(dict[bytes, list[int]]):
+class _Pieces(defaultdict[bytes, list[int]]):
     """The ids of pieces by their letters."""
-
-    def add(self, letters: bytes, token: int) -> None:
-        """Put a piece in."""
-        self.setdefault(letters, []).append(token)
 
     def along(self, lexicon: Lexicon, begun: bytes) -> list[int]:
         """The pieces by which words of a lexicon that have begun so may go on.
@@ -292,5 +289,5 @@ class _Pieces(dict[bytes, list[int]]):
             words = lexicon.beginning_with(begun)
             ends = self.keys() & {word[size:end] for word in words for end in range(size + 1, len(word) + 1)}
         else:
-            ends = {letters for letters in self if lexicon.begins(begun + letters)}
+            ends = lexicon.beginnings(begun, self)
         return [token for letters in ends for token in self[letters]]

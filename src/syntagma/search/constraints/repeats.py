@@ -63,11 +63,11 @@ def _twice(items: Sequence[Any]) -> list[Sequence[Any]]:
     >>> _twice("abcbcd"), _twice("abc"), _twice("abad")
     (['bc'], [], [])
     """
-    found = []
+    repeats = []
     for size in range(1, min(LONGEST, len(items) // 2) + 1):
         run = 0
         for place in range(len(items) - size):
             run = run + 1 if items[place] == items[place + size] else 0
             if run >= size:
-                found.append(items[place - size + 1 : place + 1])
-    return found
+                repeats.append(items[place - size + 1 : place + 1])
+    return repeats

@@ -38,7 +38,7 @@ class TemplateConstraint(Constraint):
     def follows(self, hypothesis: Hypothesis) -> bool:
         """Whether a hypothesis grew from `<T>` without the user's own contexts."""
         first, *grown = hypothesis.history()
-        return first.context.ids == [self.grammar.config.labels[0]] and all(one.infill for one in grown)
+        return first.context.ids == [self.grammar.config.labels[0]] and all(hypothesis.infill for hypothesis in grown)
 
     def guide(self, hypothesis: Hypothesis) -> Guide | None:
         """The guide after all infills of a hypothesis; None where they have not the template's shape."""
@@ -47,17 +47,17 @@ class TemplateConstraint(Constraint):
         if hypothesis not in self._known:
             following = self.guide(hypothesis.parent)
             for token in hypothesis.infill:
-                following = self.advance(following, token) if following is not None else None
+                following = self.advance(following, token)
             self._known[hypothesis] = following.next_level() if following is not None else None
         return self._known[hypothesis]
 
-    def mask(self, state: Guide, allowed: Allowed) -> None:
+    def mask(self, state: Guide | None, allowed: Allowed) -> None:
         """A part may not end before it holds the template's constituents.
 
         When its tokens run out, only those may still come, which takes a few tokens more than it has left.
         """
         place = allowed.state
-        if place.written < 0:
+        if place.written < 0 or state is None:
             return
         labels, end = state.allowed
         if not place.must_close:
@@ -73,14 +73,13 @@ class TemplateConstraint(Constraint):
             ids = self.grammar.label_ids
             allowed.labels = frozenset(ids[name] for name in labels)
 
-    def advance(self, state: Guide, token: int) -> Guide:
-        """The guide after one more token; words change nothing."""
-        following: Guide | None = state
-        if token == self.grammar.config.part:
-            following = state.follow(OPEN_PART)
-        elif token in self.grammar.names:
-            following = state.follow(self.grammar.names[token])
-        return following  # type: ignore[return-value]  # the mask allows nothing that the guide does not
+    def advance(self, state: Guide | None, token: int) -> Guide | None:
+        """The guide after one more token; words change nothing, a label that the user pinned may have no place."""
+        if state is not None and token == self.grammar.config.part:
+            return state.follow(OPEN_PART)
+        if state is not None and token in self.grammar.names:
+            return state.follow(self.grammar.names[token])
+        return state
 
     def keep(self, hypothesis: Hypothesis) -> bool:
         """Whether a context has the template's shape so far."""

@@ -109,7 +109,7 @@ export const controlJudge = (judgement) => ask("v1/control/judge", judgement);
  * @param {object} body as for /v1/grow
  * @param {(level: object) => void} onLevel called with each level's answer
  * @param {AbortSignal} signal
- * @returns {Promise<{outputs: object[], winners: number[][]}>}
+ * @returns {Promise<{outputs: object[], winners: number[][], left_out: {place: number, reason: string}[], rerank: string}>}
  */
 export async function stream(body, onLevel, signal) {
   const answer = await request("v1/stream", body, signal);
@@ -139,8 +139,8 @@ async function* events(body) {
     const blocks = (rest + part.value).replaceAll("\r\n", "\n").split("\n\n");
     rest = blocks.pop();
     for (const block of blocks) {
-      const found = read(block);
-      if (found) yield found;
+      const event = read(block);
+      if (event) yield event;
     }
   }
 }

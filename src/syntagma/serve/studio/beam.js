@@ -41,7 +41,8 @@ export class BeamView {
     const { branch } = store;
     this.settings = store.settings ?? {};
     this.rewritten = false; // a context of the user's need not have the template's shape
-    for (let at = branch; at; at = store.find(at.parent)) this.rewritten ||= (at.edit?.context ?? null) !== null;
+    for (let ancestor = branch; ancestor; ancestor = store.find(ancestor.parent))
+      this.rewritten ||= (ancestor.edit?.context ?? null) !== null;
     if (!branch) {
       this.root.replaceChildren();
       this.shown = { branch: null, levels: 0 };
@@ -138,7 +139,7 @@ export class BeamView {
       bar(node.score, best),
       h("p", { class: "tags" }, h("span", { class: "origin" }, origin), tags),
     );
-    const words = tags.filter(Boolean).map((one) => one.textContent);
+    const words = tags.filter(Boolean).map((element) => element.textContent);
     const rank = `Depth ${branch.levels[level].depth}, ${place + 1} of ${branch.levels[level].beam.length}`;
     const said = [`${rank}: ${spoken(node.tokens)}`, `score ${number(node.score)}`, ...words];
     card.setAttribute("aria-label", said.join("; "));
@@ -171,6 +172,8 @@ export class BeamView {
       card.classList.toggle("on-way", on);
       if (on && level >= 0 && level === this.branch.levels.length - 1) card.setAttribute("aria-current", "true");
       else card.removeAttribute("aria-current");
+      const node = this.branch.levels[level]?.beam[place];
+      if (node?.reason && !card.querySelector(".tag-out")) card.querySelector(".tags").append(tag("out", "left out"));
     }
   }
 
@@ -220,8 +223,8 @@ export class BeamView {
 
   bestChild(level, place) {
     const next = this.branch.levels[level + 1]?.beam ?? [];
-    const found = next.findIndex((node) => level < 0 || parentOf(this.branch, level + 1, node) === place);
-    return Math.max(0, found);
+    const child = next.findIndex((node) => level < 0 || parentOf(this.branch, level + 1, node) === place);
+    return Math.max(0, child);
   }
 
   onLook(event) {

@@ -9,7 +9,7 @@ import { bare } from "./context.js";
 import { parentOf } from "./state.js";
 
 const ESCAPES = { "-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}" };
-const unescaped = (word) => word.replace(/-[LR][RSC]B-/gu, (found) => ESCAPES[found] ?? found);
+const unescaped = (word) => word.replace(/-[LR][RSC]B-/gu, (escape) => ESCAPES[escape] ?? escape);
 
 /** The tree that brackets spell, or null where they spell none. @returns {Tree|null} */
 export function readTree(text) {
@@ -76,14 +76,14 @@ function push(stack, label) {
  */
 export function growingTree(branch, way, start) {
   let { root, open } = planted(start);
-  way.forEach((place, at) => {
-    const node = branch.levels[at]?.beam[place];
+  way.forEach((place, level) => {
+    const node = branch.levels[level]?.beam[place];
     if (!node) return;
     if (node.was !== undefined) {
       ({ root, open } = planted(node.tokens));
       return;
     }
-    const carried = parentOf(branch, at, node) !== null && !node.parts.length;
+    const carried = parentOf(branch, level, node) !== null && !node.parts.length;
     if (carried) return;
     const next = [];
     node.parts.forEach((part, number) => {

@@ -78,10 +78,10 @@ function table(view, left, right) {
   const ways = [left, right].map((branch) => markedWay(branch, branch.id === view.active ? view.chosen : 0));
   const rows = Math.max(left.levels.length, right.levels.length);
   const body = Array.from({ length: rows }, (_, level) => {
-    const nodes = [left, right].map((branch, at) => branch.levels[level]?.beam[ways[at][level]]);
+    const nodes = [left, right].map((branch, side) => branch.levels[level]?.beam[ways[side][level]]);
     const differ = nodes[0]?.context !== nodes[1]?.context;
     const depth = (left.levels[level] ?? right.levels[level]).depth;
-    const cells = nodes.map((node, at) => h("td", {}, node ? cell(node, nodes[1 - at]) : null));
+    const cells = nodes.map((node, side) => h("td", {}, node ? cell(node, nodes[1 - side]) : null));
     return h("tr", { class: differ ? "differs" : "" }, h("th", { scope: "row" }, depth), cells);
   });
   const heads = [left, right].map((branch) => {
@@ -107,25 +107,25 @@ function table(view, left, right) {
 /** A context with what the other does not have marked. */
 function cell(node, other) {
   const same = other ? common(node.tokens, other.tokens) : new Set(node.tokens.keys());
-  const tokens = node.tokens.map((token, at) => ({ ...token, new: !same.has(at) }));
+  const tokens = node.tokens.map((token, index) => ({ ...token, new: !same.has(index) }));
   return h("span", { class: `context${node.was !== undefined ? " is-edited" : ""}`, dir: "auto" }, showTokens(tokens));
 }
 
 /** Which tokens of one row stand in a longest common subsequence with another. */
-export function common(one, two) {
+export function common(first, second) {
   const equal = (a, b) => a.text === b.text && a.label === b.label;
-  const size = Array.from({ length: one.length + 1 }, () => new Array(two.length + 1).fill(0));
-  for (let i = one.length - 1; i >= 0; i -= 1)
-    for (let j = two.length - 1; j >= 0; j -= 1)
-      size[i][j] = equal(one[i], two[j]) ? size[i + 1][j + 1] + 1 : Math.max(size[i + 1][j], size[i][j + 1]);
-  const found = new Set();
-  for (let i = 0, j = 0; i < one.length && j < two.length;) {
-    if (equal(one[i], two[j])) {
-      found.add(i);
+  const size = Array.from({ length: first.length + 1 }, () => new Array(second.length + 1).fill(0));
+  for (let i = first.length - 1; i >= 0; i -= 1)
+    for (let j = second.length - 1; j >= 0; j -= 1)
+      size[i][j] = equal(first[i], second[j]) ? size[i + 1][j + 1] + 1 : Math.max(size[i + 1][j], size[i][j + 1]);
+  const shared = new Set();
+  for (let i = 0, j = 0; i < first.length && j < second.length;) {
+    if (equal(first[i], second[j])) {
+      shared.add(i);
       i += 1;
       j += 1;
     } else if (size[i + 1][j] >= size[i][j + 1]) i += 1;
     else j += 1;
   }
-  return found;
+  return shared;
 }

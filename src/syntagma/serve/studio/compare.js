@@ -6,7 +6,7 @@
  */
 
 import { compareNext, compareVote } from "./api.js";
-import { announce, byId, h, refill } from "./dom.js";
+import { announce, byId, capitalised, h, refill } from "./dom.js";
 import { begin, isShortcut, notice, patiently, showProgress } from "./person.js";
 
 const SAID = { left: "left", right: "right", tie: "no difference" };
@@ -61,7 +61,6 @@ function show(again) {
 }
 
 const open = () => item.questions.find(({ name }) => !(name in answers));
-const capital = (name) => name[0].toUpperCase() + name.slice(1);
 /** The answers that there are, in the order of their buttons. */
 const choices = () => (item?.ties === false ? ["left", "right"] : ["left", "tie", "right"]);
 
@@ -70,9 +69,9 @@ function ask() {
   const { name, text } = open();
   const several = item.left.length > 1 || item.right.length > 1;
   const first = several && /^which\b/iu.test(text) && h("span", { class: "faint" }, " Judge by the first lines.");
-  refill(byId("question"), h("b", {}, `${capital(name)}. `), text, first);
+  refill(byId("question"), h("b", {}, `${capitalised(name)}. `), text, first);
   const given = Object.entries(answers).map(([key, answer]) =>
-    h("li", {}, `${capital(key)}: `, h("b", {}, SAID[answer])),
+    h("li", {}, `${capitalised(key)}: `, h("b", {}, SAID[answer])),
   );
   refill(byId("given"), given);
   for (const button of document.querySelectorAll("[data-answer]")) {

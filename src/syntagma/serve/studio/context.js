@@ -46,16 +46,16 @@ export function showTokens(tokens, marks = []) {
   const line = document.createDocumentFragment();
   let label = 0;
   let group = null; // a token with the signs that follow it, which no line begins with
-  tokens.forEach((token, at) => {
+  tokens.forEach((token, index) => {
     if (group && !token.label && CLOSING.test(token.text)) {
       group.append(" ");
       group.classList.toggle("together", group.textContent.length < LONGEST); // a longer one may be broken anywhere
     } else {
-      if (at) line.append(" ");
+      if (index) line.append(" ");
       group = h("span");
       line.append(group);
     }
-    const part = marks[at] ?? -1;
+    const part = marks[index] ?? -1;
     const attributes = { "data-part": part >= 0 ? part : null, class: token.new ? "new" : "" };
     if (token.label) {
       group.append(chip(token.text, { ...attributes, "data-label": label }));

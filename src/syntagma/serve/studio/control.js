@@ -37,7 +37,7 @@ async function attempt(work) {
 function marked(context, other) {
   const tokens = readContext(context);
   const same = common(tokens, readContext(other));
-  return showTokens(tokens.map((token, at) => ({ ...token, new: !same.has(at) })));
+  return showTokens(tokens.map((token, index) => ({ ...token, new: !same.has(index) })));
 }
 
 const after = () => byId("after").value.trim().split(/\s+/u).join(" ");

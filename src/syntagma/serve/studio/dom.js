@@ -57,6 +57,9 @@ export function number(value, digits = 3) {
   return (value < 0 ? "\u2212" : "") + Math.abs(value).toFixed(digits);
 }
 
+/** A text with a capital letter at its beginning. */
+export const capitalised = (text) => text.slice(0, 1).toUpperCase() + text.slice(1);
+
 /** Tell a screen reader something without moving the focus. */
 export function announce(text) {
   const region = byId("announcer");

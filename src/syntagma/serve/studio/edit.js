@@ -9,7 +9,7 @@ import { list } from "./form.js";
 import { inspect } from "./inspect.js";
 
 const WISHES = [
-  ["free", "free"],
+  ["free", "may come"],
   ["require", "must come next"],
   ["forbid", "may not come"],
 ];
@@ -111,7 +111,7 @@ export class EditDialog {
         this.wordFields(),
         this.labelFields(inherited),
       ),
-      beamWidth > 1 && h("label", { class: "check" }, this.keep, " let the rest of the beam compete with it"),
+      beamWidth > 1 && h("label", { class: "check" }, this.keep, " keep the other contexts of this depth beside it"),
       details,
       h(
         "p",
@@ -175,18 +175,18 @@ export class EditDialog {
     const labels = tokens.filter((token) => token.label);
     const old = this.pins.map((input) => input.value);
     for (const pin of given) old[pin.label - 1] = pin.words;
-    this.pins = labels.map((_, at) =>
+    this.pins = labels.map((_, index) =>
       h("input", {
         type: "text",
         dir: "auto",
         autocomplete: "off",
         spellcheck: "false",
         placeholder: "the model decides",
-        value: old[at] ?? "",
+        value: old[index] ?? "",
       }),
     );
-    const rows = labels.map((token, at) =>
-      h("label", {}, h("span", {}, `${at + 1} `, chip(token.text), " becomes"), this.pins[at]),
+    const rows = labels.map((token, index) =>
+      h("label", {}, h("span", {}, `${index + 1} `, chip(token.text), " becomes"), this.pins[index]),
     );
     refill(this.pinList, rows);
     if (!labels.length)
@@ -203,7 +203,7 @@ export class EditDialog {
       return;
     }
     const pins = this.pins
-      .map((input, at) => ({ label: at + 1, words: input.value.trim() }))
+      .map((input, index) => ({ label: index + 1, words: input.value.trim() }))
       .filter((pin) => pin.words);
     const chosen = (wish) =>
       [...this.labelWishes].filter(([, select]) => select.value === wish).map(([label]) => label);

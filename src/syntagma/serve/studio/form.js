@@ -141,17 +141,17 @@ export class Form {
   /** What of a text grows at a time: its sentences, where the model has learnt single ones. */
   async sentencesOf(text) {
     const several = this.model?.defaults?.split && /[.!?。！？].*\p{L}/su.test(text);
-    const fits = (one) => [...one].length <= this.most;
+    const fits = (sentence) => [...sentence].length <= this.most;
     if (!several && fits(text)) return [text];
     const { sentences } = await sentencesOf(text);
-    const long = sentences.find((one) => !fits(one));
+    const long = sentences.find((sentence) => !fits(sentence));
     if (long === undefined) return sentences;
     const what = sentences.length > 1 ? `The sentence “${[...long].slice(0, 40).join("")}…”` : "The sentence";
     throw new Error(`${what} has ${[...long].length} characters and may have ${this.most}: shorten it or cut it in two.`);
   }
 
   /** The sentences of a text side by side, the one that grows marked; `choose` is told which to grow instead. */
-  showSentences(sentences, at, choose) {
+  showSentences(sentences, current, choose) {
     byId("sentences").hidden = sentences.length < 2;
     const buttons = sentences.map((sentence, place) =>
       h(
@@ -160,7 +160,7 @@ export class Form {
           type: "button",
           class: "sample",
           dir: "auto",
-          "aria-pressed": String(place === at),
+          "aria-pressed": String(place === current),
           onclick: () => choose(place),
         },
         sentence,

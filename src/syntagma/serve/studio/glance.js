@@ -1,7 +1,7 @@
 /** The texts alone: the source, up to five outputs with what changed marked, a copy and the growth of each a click away. */
 
 import { common } from "./branches.js";
-import { byId, copier, h, refill } from "./dom.js";
+import { byId, capitalised, copier, h, refill } from "./dom.js";
 
 const MOST = 5;
 const KEY = "syntagma.view";
@@ -28,7 +28,7 @@ export function lastView() {
 
 /**
  * @param {import("./state.js").Store} store
- * @param {{sentences: string[], found: string[][]|null}|null} whole the text that the sentence is of, where it has
+ * @param {{sentences: string[], texts: string[][]|null}|null} whole the text that the sentence is of, where it has
  *   several, with the texts found for each
  */
 export function drawGlance(store, whole) {
@@ -37,9 +37,9 @@ export function drawGlance(store, whole) {
   if (!branch) return;
   const source = whole ? whole.sentences.join(" ") : settings.text;
   const texts = whole ? together(whole) : branch.outputs.slice(0, MOST).map((output) => output.text);
-  const items = texts.map((text, at) => {
+  const items = texts.map((text, index) => {
     const follow = () => {
-      store.look({ chosen: Math.min(at, branch.outputs.length - 1) });
+      store.look({ chosen: Math.min(index, branch.outputs.length - 1) });
       showView("growth");
     };
     return h(
@@ -54,25 +54,28 @@ export function drawGlance(store, whole) {
       ),
     );
   });
+  const unchanged = !whole && branch.ends[0] < 0;
   const note = !whole && branch.outputs[0]?.note;
-  const growing = branch.status === "growing" || (whole && !whole.found);
+  const growing = branch.status === "growing" || (whole && !whole.texts);
   refill(
     byId("glance"),
     h("h2", {}, "Source"),
     h("p", { class: "source", dir: "auto" }, source),
-    h("h2", {}, "In other words", h("span", { class: "faint" }, " changed words are marked")),
+    unchanged
+      ? h("h2", {}, "Unchanged")
+      : h("h2", {}, "In other words", h("span", { class: "faint" }, " changed words are marked")),
     h("ol", {}, items),
-    note && h("p", { class: "note" }, `Note: ${note}.`),
+    note && h("p", { class: "note" }, `${capitalised(note)}.`),
     growing && h("p", { class: "faint" }, "growing …"),
   );
 }
 
 /** Whole texts: of each sentence the first, then of each the second, the last where a sentence has fewer. */
-function together({ sentences, found }) {
-  if (!found) return [];
-  const most = Math.min(MOST, Math.max(...found.map((texts) => texts.length)));
-  return Array.from({ length: most }, (_, at) =>
-    found.map((texts, place) => texts[at] ?? texts.at(-1) ?? sentences[place]).join(" "),
+function together({ sentences, texts: bySentence }) {
+  if (!bySentence) return [];
+  const most = Math.min(MOST, Math.max(...bySentence.map((texts) => texts.length)));
+  return Array.from({ length: most }, (_, index) =>
+    bySentence.map((texts, place) => texts[index] ?? texts.at(-1) ?? sentences[place]).join(" "),
   );
 }
 
@@ -81,7 +84,7 @@ function marked(text, source) {
   const words = (line) => line.split(/\s+/u).filter(Boolean);
   const tokens = (line) => words(line).map((word) => ({ text: bareWord(word), label: false }));
   const same = common(tokens(text), tokens(source));
-  return words(text).flatMap((word, at) => [at ? " " : "", same.has(at) ? word : h("mark", {}, word)]);
+  return words(text).flatMap((word, index) => [index ? " " : "", same.has(index) ? word : h("mark", {}, word)]);
 }
 
 const bareWord = (word) => word.toLowerCase().replace(/^\p{P}+|\p{P}+$/gu, "") || word;

@@ -57,7 +57,7 @@ export async function growBranch(settings, branch, calls, signal) {
   for (;;) {
     try {
       const done = await stream(nextRequest(settings, branch), take, signal);
-      if (!branch.levels.length && done.outputs[0]?.note) throw new Error(`Nothing grew: ${done.outputs[0].note}.`);
+      for (const { place, reason } of done.left_out) branch.levels.at(-1).beam[place].reason = reason;
       branch.outputs = done.outputs;
       branch.rerank = done.rerank;
       branch.ends = ends(branch, done);
@@ -72,23 +72,24 @@ export async function growBranch(settings, branch, calls, signal) {
   }
 }
 
-/** Where each output stands in the last beam. */
+/** Where each output stands in the last beam; -1 for the source, which is returned where nothing in it is good enough. */
 function ends(branch, { outputs, winners }) {
   const finished = branch.levels.at(-1)?.beam.flatMap((node, place) => (node.finished ? [place] : [])) ?? [];
-  return outputs.map((_, at) => winners?.[at]?.at(-1) ?? finished[at] ?? 0);
+  if (!winners.length) return outputs.map(() => -1);
+  return outputs.map((_, at) => winners[at]?.at(-1) ?? finished[at] ?? 0);
 }
 
 /** The texts that each of several sentences grows into, as its growth would show them; none where it is refused. */
 export async function textsOf(sentences, settings, fail) {
-  const found = [];
+  const texts = [];
   for (const text of sentences) {
     try {
       const { outputs } = await stream({ ...settings, text }, () => {});
-      found.push(outputs.map((output) => output.text));
+      texts.push(outputs.map((output) => output.text));
     } catch (error) {
-      found.push([]);
+      texts.push([]);
       fail(error);
     }
   }
-  return found;
+  return texts;
 }

@@ -8,8 +8,8 @@ const MOST = 50;
 /** @returns {{when: number, text: string, output: string, link: string}[]} newest first */
 export function entries() {
   try {
-    const found = JSON.parse(localStorage.getItem(KEY) ?? "[]");
-    return Array.isArray(found) ? found : [];
+    const entries = JSON.parse(localStorage.getItem(KEY) ?? "[]");
+    return Array.isArray(entries) ? entries : [];
   } catch {
     return [];
   }

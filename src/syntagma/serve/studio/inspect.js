@@ -21,7 +21,7 @@ export function inspect(panel, spot, label, start, open) {
   const tokens = node ? node.tokens : start;
   const labels = tokens.filter((token) => token.label).map((token) => token.text);
   const next = lost ? undefined : branch.levels[level + 1];
-  const mine = (one) => (level < 0 ? true : parentOf(branch, level + 1, one) === place);
+  const mine = (other) => (level < 0 ? true : parentOf(branch, level + 1, other) === place);
   const depth = node ? branch.levels[level].depth : 1;
   /** What can be done with an alternative: fix it in this context, or go on from the context that it stands in. */
   const acts = (other, label, words) => {
@@ -47,8 +47,9 @@ export function inspect(panel, spot, label, start, open) {
     node?.was !== undefined && h("p", { class: "faint" }, "It was: ", h("span", { dir: "auto" }, showText(node.was))),
     node && node.was === undefined && origin(node),
     node && !labels.length && h("p", { class: "faint" }, "No label is open: this is a finished text."),
+    node?.reason && !lost && h("p", { class: "faint" }, `Left out of the texts: ${node.reason}.`),
     next && labels.length ? becoming(labels, next, mine, label, acts) : null,
-    node && losers(branch.levels[level], (at) => open({ branch, level, place: at, lost: true })),
+    node && losers(branch.levels[level], (lostPlace) => open({ branch, level, place: lostPlace, lost: true })),
   );
 }
 
@@ -68,19 +69,19 @@ function becoming(labels, next, mine, pointed, acts) {
   const stayed = next.beam.filter((node) => mine(node) && node.parts.length);
   const lost = next.lost.filter((node) => mine(node) && node.parts.length);
   if (!stayed.length && !lost.length) return h("p", { class: "faint" }, "Nothing that grew from it stayed.");
-  const wanted = labels.map((_, at) => at).filter((at) => pointed === null || at === pointed);
+  const wanted = labels.map((_, index) => index).filter((index) => pointed === null || index === pointed);
   return section(
     "Its labels became (log-probability)",
-    wanted.map((at) => {
-      const rows = distinct(stayed, at).map(({ part, node }) =>
-        pair(labels[at], part.became, number(part.score), "stayed", "", acts(node, at, part.became)),
+    wanted.map((index) => {
+      const rows = distinct(stayed, index).map(({ part, node }) =>
+        pair(labels[index], part.became, number(part.score), "stayed", "", acts(node, index, part.became)),
       );
-      const seen = new Set(stayed.map((node) => node.parts[at]?.became));
-      const others = distinct(lost, at)
+      const seen = new Set(stayed.map((node) => node.parts[index]?.became));
+      const others = distinct(lost, index)
         .filter(({ part }) => !seen.has(part.became))
         .slice(0, MOST);
       const gone = others.map(({ part, node }) =>
-        pair(labels[at], part.became, number(part.score), "gone", why(node, best), acts(node, at, part.became)),
+        pair(labels[index], part.became, number(part.score), "gone", why(node, best), acts(node, index, part.became)),
       );
       return h("ul", { class: "pairs" }, rows, gone);
     }),
@@ -88,20 +89,20 @@ function becoming(labels, next, mine, pointed, acts) {
 }
 
 /** Each thing that a label became, once, best first. */
-function distinct(nodes, at) {
-  const found = new Map();
+function distinct(nodes, index) {
+  const parts = new Map();
   for (const node of nodes) {
-    const part = node.parts[at];
-    if (part && !found.has(part.became)) found.set(part.became, { part, node });
+    const part = node.parts[index];
+    if (part && !parts.has(part.became)) parts.set(part.became, { part, node });
   }
-  return [...found.values()];
+  return [...parts.values()];
 }
 
 /** What competed at the same depth and lost. */
 function losers({ beam, lost, more_lost: more }, open) {
   if (!lost.length) return null;
   const best = Math.max(...beam.map((node) => node.score));
-  const rows = lost.map((node, at) => h("li", {}, loser(node, why(node, best), () => open(at))));
+  const rows = lost.map((node, index) => h("li", {}, loser(node, why(node, best), () => open(index))));
   return section("Lost at this depth", h("ul", { class: "losers" }, rows, unlisted(more)));
 }
 

@@ -27,10 +27,10 @@ export function toFragment({ settings, view }) {
 
 /** What a fragment says, or null where it is none of ours. */
 export function fromFragment(fragment) {
-  const found = /^#?s=([\w-]+)$/u.exec(fragment);
-  if (!found) return null;
+  const match = /^#?s=([\w-]+)$/u.exec(fragment);
+  if (!match) return null;
   try {
-    const bytes = Uint8Array.from(atob(found[1].replaceAll("-", "+").replaceAll("_", "/")), (letter) =>
+    const bytes = Uint8Array.from(atob(match[1].replaceAll("-", "+").replaceAll("_", "/")), (letter) =>
       letter.charCodeAt(0),
     );
     const value = JSON.parse(new TextDecoder().decode(bytes));

@@ -4,7 +4,7 @@ import { Gone, hooks, models, untilBack } from "./api.js";
 import { BeamView } from "./beam.js";
 import { drawBranches, inWords } from "./branches.js";
 import { readContext, spoken } from "./context.js";
-import { announce, byId, copy, h, refill } from "./dom.js";
+import { announce, byId, capitalised, copy, h, refill } from "./dom.js";
 import { EditDialog } from "./edit.js";
 import { Form } from "./form.js";
 import { drawGlance, lastView, showView } from "./glance.js";
@@ -64,8 +64,7 @@ function waiting(text) {
 /** One kind sentence about what went wrong. */
 function fail(error) {
   if (error.name === "AbortError") return;
-  const text = error.message || "Something went wrong.";
-  notice(text[0].toUpperCase() + text.slice(1));
+  notice(capitalised(error.message || "Something went wrong."));
 }
 
 hooks.waiting = waiting;
@@ -123,11 +122,11 @@ async function grow() {
 }
 
 /** Grow one of the sentences of a text. */
-async function growSentence(settings, sentences, at) {
-  form.showSentences(sentences, at, (other) => growSentence(settings, sentences, other));
+async function growSentence(settings, sentences, index) {
+  form.showSentences(sentences, index, (other) => growSentence(settings, sentences, other));
   if (sentences.length < 2) whole = null;
-  else if (whole?.sentences !== sentences) whole = { settings, sentences, found: null };
-  const done = await run(store.begin({ ...settings, text: sentences[at] }));
+  else if (whole?.sentences !== sentences) whole = { settings, sentences, texts: null };
+  const done = await run(store.begin({ ...settings, text: sentences[index] }));
   if (done) {
     keep();
     completeTexts();
@@ -138,9 +137,9 @@ async function growSentence(settings, sentences, at) {
 /** Where only texts are shown, all sentences of a text are wanted. */
 async function completeTexts() {
   const wanted = whole;
-  if (!wanted || running || wanted.found !== null || document.body.dataset.view !== "texts") return;
-  wanted.found = undefined; // under way
-  wanted.found = await textsOf(wanted.sentences, wanted.settings, fail);
+  if (!wanted || running || wanted.texts !== null || document.body.dataset.view !== "texts") return;
+  wanted.texts = undefined; // under way
+  wanted.texts = await textsOf(wanted.sentences, wanted.settings, fail);
   store.changed();
 }
 
@@ -174,8 +173,8 @@ async function replay(fragment) {
   whole = null;
   form.write(wanted.settings);
   if (!(await run(store.begin(wanted.settings)))) return;
-  for (const { at, ...change } of wanted.edits) {
-    const parent = store.view.branches[at];
+  for (const { at: index, ...change } of wanted.edits) {
+    const parent = store.view.branches[index];
     const place = placeOf(parent, change);
     if (place === null) {
       notice("The model answers otherwise than when this link was made, so one of its edits found no place.");
@@ -197,10 +196,10 @@ async function replay(fragment) {
 function placeOf(parent, { level, node, from, lost }) {
   if (!parent || level < 0) return parent ? 0 : null;
   const shown = parent.levels[level];
-  const contexts = (lost ? shown?.lost : shown?.beam)?.map((one) => one.context) ?? [];
+  const contexts = (lost ? shown?.lost : shown?.beam)?.map((node) => node.context) ?? [];
   if (contexts[node] === from) return node;
-  const found = contexts.indexOf(from);
-  return found >= 0 ? found : null;
+  const index = contexts.indexOf(from);
+  return index >= 0 ? index : null;
 }
 
 /* -- drawing */
@@ -208,7 +207,8 @@ function placeOf(parent, { level, node, from, lost }) {
 store.watch(() => {
   const there = Boolean(store.branch);
   byId("welcome").hidden = there;
-  byId("beam-section").hidden = !there;
+  // What the model cannot read has no beam.
+  byId("beam-section").hidden = !there || (store.branch.status === "done" && !store.branch.levels.length);
   beam.draw(store);
   result.draw(store);
   drawGlance(store, whole);

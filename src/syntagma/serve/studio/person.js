@@ -11,12 +11,12 @@ function nameOf(kind) {
   const named = new URLSearchParams(window.location.search).get(kind);
   if (named) return named;
   const key = `syntagma.${kind}`;
-  let found = localStorage.getItem(key);
-  if (!found) {
-    found = `${kind}-${[...crypto.getRandomValues(new Uint8Array(5))].map((byte) => byte.toString(36)).join("")}`;
-    localStorage.setItem(key, found);
+  let name = localStorage.getItem(key);
+  if (!name) {
+    name = `${kind}-${[...crypto.getRandomValues(new Uint8Array(5))].map((byte) => byte.toString(36)).join("")}`;
+    localStorage.setItem(key, name);
   }
-  return found;
+  return name;
 }
 
 /**

@@ -3,7 +3,7 @@
 import { explain } from "./api.js";
 import { growingTree, readTree } from "./brackets.js";
 import { showTokens } from "./context.js";
-import { byId, copier, h, number, refill } from "./dom.js";
+import { byId, capitalised, copier, h, number, refill } from "./dom.js";
 import { TreePane } from "./pane.js";
 import { markedWay, nameOf } from "./state.js";
 import { treeFile } from "./tree.js";
@@ -37,6 +37,7 @@ export class ResultView {
   }
 
   status(branch, output, leading) {
+    if (output && branch.ends[0] < 0) return `${capitalised(output.note)}.`;
     if (output) {
       const ranked = output.rank_score ?? null;
       const order = ranked === null ? [] : [`placed by the ${branch.rerank ?? ""} reranker: ${number(ranked)}`];
@@ -79,12 +80,12 @@ export class ResultView {
     byId("others").hidden = branch.outputs.length < 2;
     const reranked = (branch.outputs[0]?.rank_score ?? null) !== null;
     byId("order").textContent = reranked ? ` best first, by the reranker` : ` best first, by the search score`;
-    const items = branch.outputs.map((output, at) => {
-      const choose = () => store.look({ chosen: at });
+    const items = branch.outputs.map((output, index) => {
+      const choose = () => store.look({ chosen: index });
       const figure = number(output.rank_score ?? output.score); // what decided the order
       const button = h(
         "button",
-        { type: "button", class: "plain other", "aria-pressed": String(at === store.view.chosen), onclick: choose },
+        { type: "button", class: "plain other", "aria-pressed": String(index === store.view.chosen), onclick: choose },
         h("span", { dir: "auto" }, output.text),
         h("span", { class: "figure" }, figure),
       );

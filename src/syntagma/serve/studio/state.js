@@ -83,11 +83,11 @@ export class Store {
       const taken = edit.lost ? last.lost[edit.node] : last.beam[edit.node];
       const beam = edit.lost ? [...last.beam, taken] : last.beam;
       const place = edit.lost ? last.beam.length : edit.node;
-      branch.sent = edit.keep ? beam.map((_, at) => at) : [place];
+      branch.sent = edit.keep ? beam.map((_, index) => index) : [place];
       branch.levels[branch.fixed - 1] = {
         ...last,
         beam: beam.with(place, edited(taken, edit)),
-        lost: last.lost.filter((one) => one !== taken),
+        lost: last.lost.filter((node) => node !== taken),
       };
     }
     this.view = { branches: [...this.view.branches, branch], active: branch.id, beside: null, chosen: 0 };

@@ -88,8 +88,8 @@ export class TemplatePanel {
 
   builder(tree, nodes) {
     const place = this.picked ?? nodes.length - 1;
-    const names = nodes.map((node, at) =>
-      h("option", { value: at }, `${node.label}${nodes.length > 1 ? ` (${at + 1})` : ""}`),
+    const names = nodes.map((node, index) =>
+      h("option", { value: index }, `${node.label}${nodes.length > 1 ? ` (${index + 1})` : ""}`),
     );
     const select = h(
       "select",
@@ -128,10 +128,10 @@ export class TemplatePanel {
     const node = label === "…" ? "…" : { label, children: [] };
     if (tree === null) return label === "…" ? undefined : this.put(writeTemplate(node), 0);
     const nodes = inOrder(tree);
-    const at = this.picked ?? nodes.length - 1;
-    nodes[at].free = false;
-    nodes[at].children.push(node);
-    return this.put(writeTemplate(tree), at);
+    const index = this.picked ?? nodes.length - 1;
+    nodes[index].free = false;
+    nodes[index].children.push(node);
+    return this.put(writeTemplate(tree), index);
   }
 
   put(text, picked = null) {

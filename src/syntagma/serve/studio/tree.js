@@ -40,14 +40,14 @@ function layout(tree) {
       texts.push({ text, word, x: left + own / 2, depth, open: !word && node.open, label: word ? "" : node.label });
       return { x: left + own / 2, right: left + own };
     }
-    let at = left;
+    let edge = left;
     const placed = children.map((child) => {
-      const found = place(child, at, depth + 1);
-      at = found.right + GAP;
-      return found;
+      const box = place(child, edge, depth + 1);
+      edge = box.right + GAP;
+      return box;
     });
     let x = (placed[0].x + placed.at(-1).x) / 2;
-    let right = at - GAP;
+    let right = edge - GAP;
     const lack = left - (x - own / 2);
     if (lack > 0) x += lack;
     right = Math.max(right, x + own / 2);
