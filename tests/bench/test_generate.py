@@ -44,11 +44,29 @@ def test_every_engine_has_its_rows(tmp_path: Path) -> None:
     assert tokens["Hugging Face"] == pytest.approx(tokens["CTranslate2 float32"], abs=1.5)
 
 
+def test_a_guided_model_alone_gets_rivals_of_its_size(tmp_path: Path) -> None:
+    subwords = Subwords.train([split(text).words for text in TEXTS * 3], size=300)
+    about = {"search": {"max_depth": 4, "max_tokens": 10, "num_structures": 2, "rerank": "joint"}}
+    save_pretrained(tmp_path / "model", random_model(subwords, 4, norm="post"), subwords, "", about=about)
+    (tmp_path / "texts").write_text("\n".join(TEXTS))
+    rows = list(run(tmp_path / "texts", model=str(tmp_path / "model"), quick=True, runs=1, settings=[(1, 2)]))
+    ratios = [row for row in rows if row.what.startswith("ratio: ")]
+    assert {"Hugging Face", "our seq2seq"} <= {row.peer for row in ratios}
+    assert all(row.what.endswith("search max_depth=4 max_tokens=10)") for row in ratios)
+    tokens = [(row.ours, row.peers) for row in rows if row.unit == "tokens" and row.peer == "Hugging Face"]
+    assert all(peers <= round(ours) for ours, peers in tokens)
+
+
+def test_only_a_guided_model_is_measured(tmp_path: Path) -> None:
+    subwords = Subwords.train([split(text).words for text in TEXTS * 3], size=300)
+    save_pretrained(tmp_path, random_model(subwords, 4, "seq2seq"), subwords, "")
+    with pytest.raises(InputError, match="this model is not guided"):
+        list(run(model=str(tmp_path)))
+
+
 def test_what_is_missing_is_said(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="it has no guided, seq2seq, sources"):
         list(run(tmp_path))
-    with pytest.raises(InputError, match="no models to measure"):
-        list(run())
 
 
 def test_a_setting_that_cannot_be_read(syntagma: Callable[..., subprocess.CompletedProcess[str]]) -> None:

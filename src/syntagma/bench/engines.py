@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,9 +29,9 @@ def load_engines(data: Path, texts: list[str], threads: int, folder: Path) -> di
     config = seq2seq.config
     rows = [[*seq2seq.vocabulary.encode(text), config.end] for text in texts]
     engines = {
-        GUIDED: _own(guided, texts),
-        GUIDED_INT8: _own(Generator.from_pretrained(folder / "guided-int8", threads=threads), texts),
-        "our seq2seq": _own(seq2seq, texts),
+        GUIDED: own_engine(guided, texts),
+        GUIDED_INT8: own_engine(Generator.from_pretrained(folder / "guided-int8", threads=threads), texts),
+        "our seq2seq": own_engine(seq2seq, texts),
         "Hugging Face": _hugging_face(network, seq2seq.defaults.max_tokens, rows),
     }
     try:
@@ -53,7 +53,9 @@ def _export_int8(model: Path, out: Path) -> None:
     export_network(folder, out, "", folder.about, "int8", folder.words)
 
 
-def _own(generator: Any, texts: list[str]) -> Engine:
+def own_engine(generator: Any, texts: Sequence[str]) -> Engine:
+    """Our own engine."""
+
     def run(beam: int, batch: int) -> list[int]:
         options = generator.defaults.changed({"beam": beam})
         results = generator.stream(texts, options=options, batch=batch)

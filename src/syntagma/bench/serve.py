@@ -30,7 +30,7 @@ PARSED = 64
 STOP = 10.0
 """Seconds in which the server has to end."""
 
-_SENTENCES = (
+ORDINARY_SENTENCES = (
     "It seems like he has made a mistake.",
     "I do not think that she will ever come back to London.",
     "When the rain stopped, the children ran out into the garden.",
@@ -46,7 +46,7 @@ def run(
     data: Path | None = None,
     *,
     quick: bool = False,
-    model: str | None = None,
+    model: str = "paraphrase-en",
     seconds: float = SECONDS,
     clients: int = CLIENTS,
 ) -> Iterator[Measurement]:
@@ -54,10 +54,8 @@ def run(
 
     `data` is a file of sentences, one a line.
     """
-    if model is None:
-        raise InputError("there is no model to serve", remedy="give its folder or name with --model")
     length = seconds / 10 if quick else seconds
-    texts = [text for text in (read_lines(data) if data is not None else _SENTENCES) if text.strip()]
+    texts = [text for text in (read_lines(data) if data is not None else ORDINARY_SENTENCES) if text.strip()]
     kinds = _ordinary(texts)
     with _server(model) as (process, port):
         ask(port, kinds["generate"], clients, min(WARM_UP, length))
@@ -107,7 +105,7 @@ def _ordinary(texts: Sequence[str]) -> dict[str, list[Call]]:
 
 def worst() -> list[list[Call]]:
     """The hardest requests that the service takes, for five clients."""
-    sentence = " ".join(_SENTENCES)[:400]
+    sentence = " ".join(ORDINARY_SENTENCES)[:400]
     breathless = "and then he said that " * 18
     foreign = "الولد يأكل التفاحة في الحديقة مع أخته الصغيرة كل يوم " * 3
     wide = {"beam": 16, "nbest": 16, "split": False}
@@ -131,7 +129,7 @@ def worst() -> list[list[Call]]:
         ],
         [
             Call.of("/v1/generate", {"texts": [breathless[:400]] * 32, **wide}),
-            Call.of("/v1/generate", {"texts": [*_SENTENCES] * 4}),
+            Call.of("/v1/generate", {"texts": [*ORDINARY_SENTENCES] * 4}),
             Call.of("/v1/parse", {"texts": [breathless[:400]] * PARSED}),
             Call.of("/v1/sentences", {"text": "a. " * 6_000}),
         ],

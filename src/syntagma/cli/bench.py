@@ -43,11 +43,11 @@ def bench(
         option(
             "What is measured",
             "Real data instead of made-up: core: trees; parse, serve: sentences; metrics: pairs; "
-            "generate: models; start: this project, whose environment is measured.",
+            "generate: sentences, or a folder of models; start: this project, whose environment is measured.",
         ),
     ] = None,
     quick: Annotated[bool, option("What is measured", "Leave out what takes minutes.")] = False,
-    model: Annotated[str | None, option("`bench serve`", "serve: the model to serve.")] = None,
+    model: Annotated[str, option("What is measured", "serve, generate: the model.")] = "paraphrase-en",
     seconds: Annotated[float, option("`bench serve`", "serve: how long the clients ask each time.", min=0.1)] = 30.0,
     clients: Annotated[int, option("`bench serve`", "serve: how many clients ask at once.", min=1)] = 200,
     setting: Annotated[
@@ -70,7 +70,7 @@ def bench(
     if name is Bench.serve:
         more = {"model": model, "seconds": seconds, "clients": clients}
     elif name is Bench.generate:
-        more = {"settings": [_setting(text) for text in setting or []], "runs": runs}
+        more = {"model": model, "settings": [_setting(text) for text in setting or []], "runs": runs}
     _show(import_module(f"syntagma.bench.{name.value}").run(data, quick=quick, **more), as_json)
 
 
