@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 
 from syntagma.search.constraints.base import Constraint
 from syntagma.search.constraints.copy import CopyConstraint
@@ -68,7 +69,15 @@ class Competition:
         return next((hypothesis for hypothesis in ranked if self.badness(hypothesis) == CopyConstraint.weight), None)
 
     def top(self, ranked: list[Hypothesis]) -> list[Hypothesis]:
-        """The next beam: the best, or, with required words or a diversity penalty, the best under those."""
+        """The next beam, that of each plan for itself; best first."""
+        plans = sorted({hypothesis.plan for hypothesis in ranked})
+        if len(plans) < 2:
+            return self._top(ranked)
+        kept = [self._top([hypothesis for hypothesis in ranked if hypothesis.plan == plan]) for plan in plans]
+        return sorted(chain.from_iterable(kept), key=lambda hypothesis: -hypothesis.score)
+
+    def _top(self, ranked: list[Hypothesis]) -> list[Hypothesis]:
+        """The best, or, with required words or a diversity penalty, the best under those."""
         if self.degrees:
             kept: list[Hypothesis] = []
             for degree, places in enumerate(self.places):
@@ -124,8 +133,8 @@ def by_joint(places: int) -> int:
 
 
 def distinct(ranked: Sequence[Hypothesis]) -> list[Hypothesis]:
-    """The first hypothesis of each context."""
-    first_of: dict[IdTuple, Hypothesis] = {}
+    """The first hypothesis of each context and plan."""
+    first_of: dict[tuple[int, IdTuple], Hypothesis] = {}
     for hypothesis in ranked:
-        first_of.setdefault(hypothesis.ids, hypothesis)
+        first_of.setdefault((hypothesis.plan, hypothesis.ids), hypothesis)
     return list(first_of.values())

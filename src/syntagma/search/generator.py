@@ -38,6 +38,7 @@ from syntagma.search.growth import Growth
 from syntagma.search.hypothesis import Hypothesis
 from syntagma.search.options import SearchOptions
 from syntagma.search.outcome import check_found, parsed_first
+from syntagma.search.plan import DRAFTS, write_drafts
 from syntagma.search.request import SearchRequest
 from syntagma.search.rerank import check_rerank
 from syntagma.search.result import Output, read_out, read_out_plain, unchanged_output
@@ -214,7 +215,8 @@ class Generator:
             return Document([], [], options.beam, answer=answer)
         cut = segments(text.strip()) if options.split else [text]
         if len(cut) == 1:
-            return Document([self.request(number, text, steering, options, nbest, True)], [""], options.beam)
+            request = self.request(number, text, steering, options, nbest, abstain=True, plan=True)
+            return Document([request], [""], options.beam)
         if steering.template is not None and steering.control == "hard":
             what = f"the text has {len(cut)} sentences, and a hard template guarantees the shape of one"
             raise TemplateError(what, remedy="give the sentences one by one, or use control=soft or split=false")
@@ -223,12 +225,13 @@ class Generator:
         floating = [word for word, home in enumerate(homes) if home is None]
         requests = []
         for place, piece in enumerate(cut):
-            own = [word for word, home in enumerate(homes) if home in (place, None)]
-            lexical = steering.lexical.requiring(own)
+            required = [word for word, home in enumerate(homes) if home in (place, None)]
+            lexical = steering.lexical.requiring(required)
             shape = steering if place == 0 else Steering()
             few = len(piece.split()) < FEW_WORDS
             asked = options.changed({"forbid_copy": False}) if few and options.copy_fallback else options
-            requests.append(self.request(number, piece.strip(), replace(shape, lexical=lexical), asked, nbest, True))
+            own = replace(shape, lexical=lexical)
+            requests.append(self.request(number, piece.strip(), own, asked, nbest, abstain=True, plan=True))
         document = Document(requests, gaps, options.beam, options.sample)
         document.floating = requests if floating else []
         for request in document.floating:
@@ -243,8 +246,10 @@ class Generator:
         options: SearchOptions,
         nbest: int = 1,
         abstain: bool = False,
+        plan: bool = False,
     ) -> SearchRequest:
-        """The search for one text, not begun; `abstain` is whether `copy_margin` may leave out all it finds.
+        """The search for one text, not begun; `abstain` is whether `copy_margin` may leave out all it finds, `plan`
+        whether its shapes may be planned.
 
         What a user steers is never left out.
         """
@@ -259,13 +264,15 @@ class Generator:
         check_rerank(options, self.runtime.capabilities, config.seq2seq_objective)
         target = tuple(getattr(self.vocabulary, "encode_target", self.vocabulary.encode)(text))
         ids = self.vocabulary.encode_tokens(steering.start) if config.guided else []
+        planned = plan and options.num_plans and steering.free and config.guided and not options.sample
+        plans = self._plans(source, options) if planned else []
         return SearchRequest(
             number,
             source,
             options,
             config,
             Hypothesis(AnnotatedContext.plain(ids, config), 0.0, 1),
-            list(self._constraints(text, target, steering, options)),
+            list(self._constraints(text, target, steering, options, plans)),
             lexical=self._lexical(text, steering, options),
             matches=self._matches(steering, options),
             canonical=getattr(self.vocabulary, "canonical", None) if config.guided else None,
@@ -273,7 +280,15 @@ class Generator:
             target=target,
             as_source=None if target == source else self._as_source,
             wanted=nbest,
+            plans=max(1, len(plans)),
         )
+
+    def _plans(self, source: Sequence[int], options: SearchOptions) -> list[Template]:
+        """The shapes to grow a text in."""
+        drafts = write_drafts(self.runtime, self.vocabulary, source, DRAFTS * options.num_plans)
+        shapes = self._steerer.exemplar_shapes([(draft, None) for draft in drafts])
+        fitting = (shape for shape in shapes if shape.depth <= options.max_depth + 1)
+        return list(dict.fromkeys(fitting))[: options.num_plans]
 
     def _lexical(self, text: str, steering: Steering, options: SearchOptions) -> LexicalConstraint:
         """The words that the user asks for, and the literals of the source that she does not rule out."""
@@ -286,7 +301,12 @@ class Generator:
         return tuple(self.vocabulary.encode(self.vocabulary.decode(ids)))
 
     def _constraints(
-        self, text: str, source: tuple[int, ...], steering: Steering, options: SearchOptions
+        self,
+        text: str,
+        source: tuple[int, ...],
+        steering: Steering,
+        options: SearchOptions,
+        plans: Sequence[Template] = (),
     ) -> Iterator[Constraint]:
         """The constraints of one request; pins come first, as what the user has written stands."""
         config, vocabulary = self.config, self.vocabulary
@@ -294,8 +314,10 @@ class Generator:
             yield PinConstraint(config)
             if options.max_unary_repeats >= 0:
                 yield UnaryConstraint(config, options.max_unary_repeats)
-            if steering.template is not None and steering.control == "hard":
-                yield TemplateConstraint(steering.template, self.grammar)
+            if plans:
+                yield TemplateConstraint(plans, self.grammar)
+            elif steering.template is not None and steering.control == "hard":
+                yield TemplateConstraint([steering.template], self.grammar)
         if options.known_words_only:
             asked = vocabulary.decode(vocabulary.encode_tokens(steering.start)) if config.guided else ""
             yield LexiconConstraint(self._lexicon, text, asked, *steering.lexical.texts)

@@ -36,6 +36,8 @@ class Hypothesis:
     edited: bool = False
     sample: int = 0
     """Which of several independent samples this is."""
+    plan: int = 0
+    """Which of several planned shapes it grows in."""
     pins: Mapping[int, IdTuple] = field(default_factory=dict)
     """Parts of the next infill, counted from 1, that the user has written."""
     part_scores: tuple[float, ...] = ()

@@ -87,6 +87,10 @@ class SearchOptions(Settings):
     """How many different structures the beam keeps, each with an equal share of its places; of the texts, after the
     best those come first that are least like the others.  A structure is the labels of the first contexts.  0: the
     scores alone decide."""
+    num_plans: int = setting(0, ge=0)
+    """In how many planned shapes a text that nothing else steers is grown, each with a beam of its own.  The model
+    writes whole texts with different beginnings; their trees, parsed, are the shapes.  For models that write English
+    and have learnt `seq2seq_objective`.  0: none, the search finds the shape itself."""
     sample: bool = False
     """Draw infills instead of searching for the best: `beam` independent samples."""
     temperature: float = setting(1.0, gt=0)
@@ -111,8 +115,9 @@ class SearchOptions(Settings):
 
         A beam that is asked for is as wide as the texts need at least; where none is, several texts have a few places
         more than there are of them, because some hypotheses are dropped, up to `widest`.  Where structures share the
-        beam, several texts have as many structures, with two places each.  A user who forbids copies gets none,
-        whatever the others are like.
+        beam, several texts have as many structures, with two places each; where shapes are planned, two more of them
+        than texts, and the beam of each stays as it is.  A user who forbids copies gets none, whatever the others are
+        like.
 
         >>> plain = SearchOptions(beam=5)
         >>> [plain.for_texts(nbest, {}).beam for nbest in (1, 5)], plain.for_texts(5, {"beam": 2}).beam
@@ -123,6 +128,9 @@ class SearchOptions(Settings):
         """
         changes = renamed("SearchOptions", changes, warn=True)
         options = self.changed({"copy_fallback": False} | changes if changes.get("forbid_copy") else changes)
+        if options.num_plans and nbest > 1:
+            plans = nbest + 2 if "num_plans" not in changes else options.num_plans
+            return options.changed({"num_plans": max(options.num_plans, plans)})
         varied = nbest > 1 and options.num_structures > 0 and "num_structures" not in changes
         wanted = nbest if nbest == 1 or "beam" in changes else (2 if varied else 1) * nbest + _SPARE
         if widest is not None:

@@ -61,6 +61,7 @@ class SearchRequest:
         target: Sequence[int] | None = None,
         as_source: Callable[[IdTuple], IdTuple] | None = None,
         wanted: int = 1,
+        plans: int = 1,
     ) -> None:
         self.number, self.source, self.options, self.config = number, tuple(source), options, config
         self.start = start
@@ -75,6 +76,8 @@ class SearchRequest:
         """The source in the ids that a text is written in."""
         self.as_source = as_source
         """A text's ids as a source's, where vocabularies cut the two differently."""
+        self.plans = plans
+        """In how many planned shapes it is searched, each with a beam of its own."""
         self.wanted = wanted
         """How many texts are asked for; so many with all required words are enough."""
         self.levels: int | None = None
@@ -112,8 +115,9 @@ class SearchRequest:
         self._set_rules()
 
     def _first_beam(self) -> list[Hypothesis]:
-        copies = self.options.beam if self.options.sample else 1
-        return [replace(self.start, sample=sample) for sample in range(copies)]
+        if self.options.sample:
+            return [replace(self.start, sample=sample) for sample in range(self.options.beam)]
+        return [replace(self.start, plan=plan) for plan in range(self.plans)]
 
     # -- Algorithm 1
 
@@ -160,6 +164,7 @@ class SearchRequest:
                 rewarded=matched,
                 edited=bool(before.pins),
                 sample=before.sample,
+                plan=before.plan,
                 part_scores=infill.part_scores,
                 log_probability=before.log_probability + infill.log_probability,
             )
@@ -296,7 +301,7 @@ class SearchRequest:
             if self.floating:
                 free = self.required.free_beam
                 self.required.free_beam = sorted(free, key=lambda hypothesis: -ranks[hypothesis])
-        if self.options.num_structures and self.wanted > 1:
+        if (self.plans > 1 or self.options.num_structures) and self.wanted > 1:
             ranks = ranks or {hypothesis: hypothesis.score for hypothesis in self.beam}
             self.beam = unlike_each_other(self.beam, ranks, self._labels)
 

@@ -65,7 +65,7 @@ class Steerer:
                 "this model writes its target in one go and cannot be steered", remedy="use a guided model"
             )
         if exemplar is not None:
-            (template,) = self._exemplar_shapes([(exemplar, exemplar_depth)])
+            (template,) = self.exemplar_shapes([(exemplar, exemplar_depth)])
         elif isinstance(template, str):
             template = Template.parse(template, labels)
         context = (TOP,) if start is None else self.read_context(start)
@@ -94,7 +94,7 @@ class Steerer:
         asked = [text.steering() if isinstance(text, SteeredText) else {} for text in texts]
         usable = [wishes for wishes in asked if "exemplar" in wishes and not wishes.keys() & {"template", "start"}]
         with suppress(SyntagmaError):  # a bad one fails alone, below
-            shapes = self._exemplar_shapes([(wishes["exemplar"], wishes.get("exemplar_depth")) for wishes in usable])
+            shapes = self.exemplar_shapes([(wishes["exemplar"], wishes.get("exemplar_depth")) for wishes in usable])
             for wishes, shape in zip(usable, shapes, strict=True):
                 del wishes["exemplar"]
                 wishes["template"] = shape
@@ -106,7 +106,7 @@ class Steerer:
                 results.append(error)
         return results
 
-    def _exemplar_shapes(self, exemplars: Sequence[tuple[str, int | None]]) -> list[Template]:
+    def exemplar_shapes(self, exemplars: Sequence[tuple[str, int | None]]) -> list[Template]:
         """The shapes of sentences, each as deep as it counts."""
         trees = exemplar_parser().parse([split(text).texts() for text, _ in exemplars]) if exemplars else []
         labels = self.vocabulary.labels

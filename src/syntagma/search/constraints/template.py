@@ -19,16 +19,19 @@ Matcher = Callable[[Sequence[int], int], bool]
 
 
 class TemplateConstraint(Constraint):
-    """The shape of a template, guaranteed from `<T>` down; a context that the user wrote grows freely."""
+    """The shape of a template, guaranteed from `<T>` down; a context that the user wrote grows freely.
+
+    With several templates each hypothesis has that of its plan.
+    """
 
     reason = "has another shape than the template"
     strict = True
     reserve = 64
     slow = True
 
-    def __init__(self, template: Template, grammar: InfillGrammar) -> None:
+    def __init__(self, templates: Sequence[Template], grammar: InfillGrammar) -> None:
         self.grammar = grammar
-        self._start: Guide | None = template.guide()
+        self._starts: list[Guide | None] = [template.guide() for template in templates]
         self._known: dict[Hypothesis, Guide | None] = {}
 
     def begin(self, task: InfillTask) -> Guide | None:
@@ -43,7 +46,7 @@ class TemplateConstraint(Constraint):
     def guide(self, hypothesis: Hypothesis) -> Guide | None:
         """The guide after all infills of a hypothesis; None where they have not the template's shape."""
         if hypothesis.parent is None:
-            return self._start
+            return self._starts[hypothesis.plan]
         if hypothesis not in self._known:
             following = self.guide(hypothesis.parent)
             for token in hypothesis.infill:
