@@ -38,7 +38,7 @@ from syntagma.search.growth import Growth
 from syntagma.search.hypothesis import Hypothesis
 from syntagma.search.options import SearchOptions
 from syntagma.search.outcome import check_found, parsed_first
-from syntagma.search.plan import DRAFTS, write_drafts
+from syntagma.search.plan import Planner
 from syntagma.search.request import SearchRequest
 from syntagma.search.rerank import check_rerank
 from syntagma.search.result import Output, read_out, read_out_plain, unchanged_output
@@ -264,15 +264,14 @@ class Generator:
         check_rerank(options, self.runtime.capabilities, config.seq2seq_objective)
         target = tuple(getattr(self.vocabulary, "encode_target", self.vocabulary.encode)(text))
         ids = self.vocabulary.encode_tokens(steering.start) if config.guided else []
-        planned = plan and options.num_plans and steering.free and config.guided and not options.sample
-        plans = self._plans(source, options) if planned else []
+        planned = plan and options.num_plans > 0 and steering.free and config.guided and not options.sample
         return SearchRequest(
             number,
             source,
             options,
             config,
             Hypothesis(AnnotatedContext.plain(ids, config), 0.0, 1),
-            list(self._constraints(text, target, steering, options, plans)),
+            list(self._constraints(text, target, steering, options)),
             lexical=self._lexical(text, steering, options),
             matches=self._matches(steering, options),
             canonical=getattr(self.vocabulary, "canonical", None) if config.guided else None,
@@ -280,15 +279,12 @@ class Generator:
             target=target,
             as_source=None if target == source else self._as_source,
             wanted=nbest,
-            plans=max(1, len(plans)),
+            planner=self._planner if planned else None,
         )
 
-    def _plans(self, source: Sequence[int], options: SearchOptions) -> list[Template]:
-        """The shapes to grow a text in."""
-        drafts = write_drafts(self.runtime, self.vocabulary, source, DRAFTS * options.num_plans)
-        shapes = self._steerer.exemplar_shapes([(draft, None) for draft in drafts])
-        fitting = (shape for shape in shapes if shape.depth <= options.max_depth + 1)
-        return list(dict.fromkeys(fitting))[: options.num_plans]
+    @cached_property
+    def _planner(self) -> Planner:
+        return Planner(self.vocabulary, self.grammar, self._steerer)
 
     def _lexical(self, text: str, steering: Steering, options: SearchOptions) -> LexicalConstraint:
         """The words that the user asks for, and the literals of the source that she does not rule out."""
@@ -301,12 +297,7 @@ class Generator:
         return tuple(self.vocabulary.encode(self.vocabulary.decode(ids)))
 
     def _constraints(
-        self,
-        text: str,
-        source: tuple[int, ...],
-        steering: Steering,
-        options: SearchOptions,
-        plans: Sequence[Template] = (),
+        self, text: str, source: tuple[int, ...], steering: Steering, options: SearchOptions
     ) -> Iterator[Constraint]:
         """The constraints of one request; pins come first, as what the user has written stands."""
         config, vocabulary = self.config, self.vocabulary
@@ -314,9 +305,7 @@ class Generator:
             yield PinConstraint(config)
             if options.max_unary_repeats >= 0:
                 yield UnaryConstraint(config, options.max_unary_repeats)
-            if plans:
-                yield TemplateConstraint(plans, self.grammar)
-            elif steering.template is not None and steering.control == "hard":
+            if steering.template is not None and steering.control == "hard":
                 yield TemplateConstraint([steering.template], self.grammar)
         if options.known_words_only:
             asked = vocabulary.decode(vocabulary.encode_tokens(steering.start)) if config.guided else ""

@@ -1,52 +1,97 @@
-"""Planned shapes: whole texts that the model writes in one go, each with another beginning.
+"""Planned shapes: those of whole texts that the model writes in one go, each with another beginning.
 
-A beam search over contexts must choose labels before it knows the words that they will hold; a weak model then opens
-constituents that it has nothing for.  Parsed, these drafts give complete templates that can be filled.
+A search from `<T>` down chooses labels before it knows the words that they will hold, and a model that has seen little
+opens constituents that it has nothing for.  The tree of a draft is a complete template that can be filled.  The words
+of the draft are forgotten: the text grows as it does under any hard template.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from syntagma.network.contexts import AnnotatedContext
-from syntagma.runtime.base import Ids, Mask, Runtime
+from syntagma.runtime.base import Mask, Runtime
+from syntagma.search.constraints.grammar import InfillGrammar
+from syntagma.search.constraints.template import TemplateConstraint
+from syntagma.template import Template
 from syntagma.text.vocabulary import Vocabulary
 
-DRAFTS = 2
-"""Drafts written for each shape: some have the same."""
-_LONGER = 1.5
-"""How many times as long as the source a draft may be, with a few tokens more."""
+if TYPE_CHECKING:
+    from syntagma.search.request import SearchRequest
+    from syntagma.search.steering import Steerer
+
+_DRAFTS = 2
+"""Drafts written for each shape, as some have the same."""
+_LONGER, _MORE = 1.5, 5
+"""How long a draft may become: so many times its source, and some tokens more."""
+
+_Draft = tuple[int, tuple[int, ...], float]
+"""The number of its source, its ids so far, and the sum of their log-probabilities."""
 
 
-def write_drafts(runtime: Runtime, vocabulary: Vocabulary, source: Ids, count: int) -> list[str]:
-    """Texts for a source, each of the likeliest first pieces completed greedily; the likeliest for their length first.
+class Planner:
+    """Finds shapes for the requests of one generator."""
 
-    A draft that does not end is left out.
+    def __init__(self, vocabulary: Vocabulary, grammar: InfillGrammar, steerer: Steerer) -> None:
+        self.vocabulary, self.grammar, self.steerer = vocabulary, grammar, steerer
+
+    def plan(self, requests: Sequence[SearchRequest], runtime: Runtime) -> None:
+        """Have requests, whose sources are encoded, grow in the shapes of their drafts, the likeliest first."""
+        counts = [_DRAFTS * request.options.num_plans for request in requests]
+        longest = [round(_LONGER * len(request.source)) + _MORE for request in requests]
+        drafts = write_drafts(runtime, [request.encoded for request in requests], counts, longest)
+        texts = [(self.vocabulary.decode(ids), None) for own in drafts for ids in own]
+        shapes = iter(self.steerer.exemplar_shapes(texts))
+        for request, own in zip(requests, drafts, strict=True):
+            fitting = [shape for _, shape in zip(own, shapes, strict=False) if shape.depth <= request.options.max_depth]
+            chosen = list(dict.fromkeys(fitting))[: request.options.num_plans]
+            request.follow(self._constraint(chosen) if chosen else None, len(chosen))
+
+    def _constraint(self, shapes: Sequence[Template]) -> TemplateConstraint:
+        constraint = TemplateConstraint(shapes, self.grammar)
+        constraint.slow = False  # a shape without gaps leaves no choice of labels
+        return constraint
+
+
+def write_drafts(
+    runtime: Runtime, sources: Sequence[Any], counts: Sequence[int], longest: Sequence[int]
+) -> list[list[tuple[int, ...]]]:
+    """For each encoded source the ids of texts, each of its likeliest first pieces completed greedily.
+
+    The likeliest for their length come first; those that do not end are left out.
     """
     config = runtime.config
-    end_only = np.array([[token == config.end for token in config.controls]])
-
-    def mask(rows: int) -> Mask:
-        return Mask(np.repeat(end_only, rows, axis=0), [None] * rows)
-
-    handles = runtime.encode([source])
-    state = runtime.open(handles, [AnnotatedContext.plain([config.end], config)])
-    step = runtime.step(state, np.zeros(1, np.int64), np.array([[config.start]]), mask(1), count)
-    drafts = [([int(token)], float(score)) for token, score in zip(step.tokens[0], step.scores[0], strict=True)]
-    live, parents = [draft for draft in drafts if draft[0][0] != config.end], np.zeros(len(drafts), np.int64)
-    finished: list[tuple[float, list[int]]] = []
-    longest = min(round(_LONGER * len(source)) + 5, config.max_positions - 1)
-    parents = parents[: len(live)]
-    while live and len(live[0][0]) < longest:
-        tokens = np.array([[ids[-1]] for ids, _ in live])
-        step = runtime.step(step.state, parents, tokens, mask(len(live)), 1)
-        following, rows = [], []
-        for row, (ids, score) in enumerate(live):
+    state = runtime.open(sources, [AnnotatedContext.plain([config.end], config)] * len(sources))
+    rows, start = np.arange(len(sources)), np.full((len(sources), 1), config.start)
+    step = runtime.step(state, rows, start, _words_or_end(runtime, len(sources)), max(counts))
+    live: list[_Draft] = [
+        (source, (int(token),), float(score))
+        for source, count in enumerate(counts)
+        for token, score in zip(step.tokens[source, :count], step.scores[source, :count], strict=True)
+        if token != config.end
+    ]
+    parents = [source for source, _, _ in live]
+    finished: list[list[tuple[float, tuple[int, ...]]]] = [[] for _ in sources]
+    while live:
+        tokens = np.array([[ids[-1]] for _, ids, _ in live])
+        mask = _words_or_end(runtime, len(live))
+        step = runtime.step(step.state, np.array(parents), tokens, mask, 1)
+        going: list[_Draft] = []
+        parents = []
+        for row, (source, ids, score) in enumerate(live):
             token, score = int(step.tokens[row, 0]), score + float(step.scores[row, 0])
             if token == config.end:
-                finished.append((score / len(ids), ids))
-            else:
-                following.append(([*ids, token], score))
-                rows.append(row)
-        live, parents = following, np.array(rows, np.int64)
-    return [vocabulary.decode(ids) for _, ids in sorted(finished, key=lambda draft: -draft[0])]
+                finished[source].append((score / len(ids), ids))
+            elif len(ids) < min(longest[source], config.max_positions - 2):
+                going.append((source, (*ids, token), score))
+                parents.append(row)
+        live = going
+    return [[ids for _, ids in sorted(drafts, key=lambda draft: -draft[0])] for drafts in finished]
+
+
+def _words_or_end(runtime: Runtime, rows: int) -> Mask:
+    end = [[token == runtime.config.end for token in runtime.config.controls]]
+    return Mask(np.repeat(np.array(end), rows, axis=0), [None] * rows)

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from syntagma.errors import SyntagmaError
 from syntagma.network.config import ModelConfig
@@ -33,6 +33,9 @@ from syntagma.search.options import SearchOptions
 from syntagma.search.required import RequiredWords
 from syntagma.search.selection import unlike_each_other
 from syntagma.search.task import InfillTask
+
+if TYPE_CHECKING:
+    from syntagma.search.plan import Planner
 
 RETURNED_UNCHANGED = "returned unchanged: nothing else that was found is as good"
 UNFAITHFUL = "far from what the source says, or far worse than the best"
@@ -61,7 +64,7 @@ class SearchRequest:
         target: Sequence[int] | None = None,
         as_source: Callable[[IdTuple], IdTuple] | None = None,
         wanted: int = 1,
-        plans: int = 1,
+        planner: Planner | None = None,
     ) -> None:
         self.number, self.source, self.options, self.config = number, tuple(source), options, config
         self.start = start
@@ -76,8 +79,10 @@ class SearchRequest:
         """The source in the ids that a text is written in."""
         self.as_source = as_source
         """A text's ids as a source's, where vocabularies cut the two differently."""
-        self.plans = plans
-        """In how many planned shapes it is searched, each with a beam of its own."""
+        self.planner = planner
+        """Finds the shapes that it is to grow in, before it begins."""
+        self.plans = 1
+        """In how many planned shapes it grows, each with a beam of its own."""
         self.wanted = wanted
         """How many texts are asked for; so many with all required words are enough."""
         self.levels: int | None = None
@@ -118,6 +123,14 @@ class SearchRequest:
         if self.options.sample:
             return [replace(self.start, sample=sample) for sample in range(self.options.beam)]
         return [replace(self.start, plan=plan) for plan in range(self.plans)]
+
+    def follow(self, shapes: Constraint | None, plans: int) -> None:
+        """Grow in so many planned shapes; in any where there are none."""
+        self.planner = None
+        if shapes is not None:
+            self.fixed_constraints, self.plans = (*self.fixed_constraints, shapes), plans
+            self.beam = self._first_beam()
+            self._set_rules()
 
     # -- Algorithm 1
 
@@ -321,7 +334,7 @@ class SearchRequest:
     def spend(self, rows: int) -> None:
         """Count decoder steps; beyond what one request may take it is given up."""
         self.row_steps += rows
-        most = self.options.max_row_steps * self.options.beam
+        most = self.options.max_row_steps * self.options.beam * self.plans
         if most and self.row_steps > most:
             self.error = TooMuchWork(
                 f"the search took more than {most} steps",

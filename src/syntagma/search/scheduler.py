@@ -188,6 +188,7 @@ class Scheduler:
     def _open_tasks(self) -> None:
         """Begin the next depth of the requests that are between two; those that have none are finished."""
         finished: list[SearchRequest] = []
+        self._plan([request for request in self._ready if request.planner is not None])
         abreast = max(1, self._abreast // max(1, self.running))
         with self.watch("choice"):
             for request in self._ready:
@@ -214,6 +215,23 @@ class Scheduler:
         if ready:
             self._begin(ready)
 
+    def _plan(self, requests: Sequence[SearchRequest]) -> None:
+        """Find the shapes of requests that are to have some."""
+        by_planner: dict[int, list[SearchRequest]] = {}
+        for request in requests:
+            by_planner.setdefault(id(request.planner), []).append(request)
+        for own in by_planner.values():
+            self._encode(own)
+            with self.watch("planning"):
+                assert own[0].planner is not None
+                own[0].planner.plan(own, self.runtime)
+
+    def _encode(self, requests: Sequence[SearchRequest]) -> None:
+        with self.watch("source encoding"):
+            encoded = self.runtime.encode([request.source for request in requests])
+        for request, handle in zip(requests, encoded, strict=True):
+            request.encoded = handle
+
     def _is_heavy(self, request: SearchRequest) -> bool:
         predicted = len(request.source) * request.options.beam
         slow = any(constraint.slow for constraint in request.constraints)
@@ -227,12 +245,7 @@ class Scheduler:
 
     def _begin(self, tasks: Sequence[InfillTask]) -> None:
         """Open tasks: a row each, fed with the start and, where parts are written, the first `<c>`."""
-        requests = list({id(task.request): task.request for task in tasks if task.request.encoded is None}.values())
-        with self.watch("source encoding"):
-            for request, encoded in zip(
-                requests, self.runtime.encode([request.source for request in requests]), strict=True
-            ):
-                request.encoded = encoded
+        self._encode(list({id(task.request): task.request for task in tasks if task.request.encoded is None}.values()))
         lanes: dict[Lane, list[InfillTask]] = {}
         for task in tasks:
             lanes.setdefault(self._lane(task.request), []).append(task)
