@@ -70,6 +70,18 @@ def test_whole_texts_are_learnt_beside_the_levels_and_apart_from_them(corpus: Co
     assert torch.allclose(together, torch.cat(scores, dim=1), atol=1e-5)
 
 
+def test_whole_texts_alone(corpus: Corpus) -> None:
+    examples = corpus.split("train").examples
+    config = network_config(corpus, seq2seq_objective=True)
+    both, alone = Data(examples, "train", config), Data(examples, "train", config, seq2seq_only=True)
+    for number in range(len(both)):
+        assert alone.example(number).levels == both.example(number).levels[-1:]
+        made = alone.batch([number])
+        assert alone.costs[number].tolist() == [made.source.shape[1], 1, made.inputs.shape[1]]
+    with pytest.raises(ConfigError, match="give seq2seq_objective=true as well"):
+        Data(examples, "train", network_config(corpus), seq2seq_only=True)
+
+
 def test_walking_goes_on_anywhere(corpus: Corpus) -> None:
     data = Data(corpus.split("train").examples, "train", network_config(corpus))
     batches = data.batches(600, seed=3)

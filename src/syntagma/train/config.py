@@ -88,6 +88,9 @@ class TrainConfig(Settings):
     """Batches a step."""
     skip_long: bool = False
     """Leave out examples longer than the positions, instead of refusing them."""
+    seq2seq_only: bool = False
+    """Train a guided model that has `seq2seq_objective` on whole texts alone: it then sees three times as many pairs an
+    hour, and its levels are trained by a run after this one."""
     level_floor: float = setting(1.0, ge=0, le=1)
     """An epoch keeps a share of each example's levels, halfway from this to 1, and draws a level that brings no words
     with this weight, one of words alone with 1; 1 keeps all.  Less takes less time an epoch."""

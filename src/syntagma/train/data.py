@@ -87,14 +87,25 @@ class Data:
     """One split of a corpus for one network."""
 
     def __init__(
-        self, examples: Examples, name: str, config: ModelConfig, *, place: str = "", skip_long: bool = False
+        self,
+        examples: Examples,
+        name: str,
+        config: ModelConfig,
+        *,
+        place: str = "",
+        skip_long: bool = False,
+        seq2seq_only: bool = False,
     ) -> None:
         self.examples = examples
         self.config = config
+        self.seq2seq_only = seq2seq_only
+        if seq2seq_only and not config.seq2seq_objective:
+            what = "whole texts alone are learnt by a guided model that has seq2seq_objective"
+            raise ConfigError(what, remedy="give seq2seq_objective=true as well, or leave seq2seq_only out")
         if not len(examples):
             remedy = f"prepare it with a {name} split" if name != "train" else "prepare it with more pairs"
             raise DataError(f"its split {name!r} is empty", Place(place), remedy)
-        lengths = examples.lengths()
+        lengths = _without_levels(examples.lengths()) if seq2seq_only else examples.lengths()
         longest = _longest(lengths, config)
         fits = longest <= config.max_positions
         self.skipped = int((~fits).sum())
@@ -124,7 +135,8 @@ class Data:
         stored = self.examples[int(self.numbers[number])]
         source = stored.source_ids.tolist()
         if self.config.guided:
-            levels = [(level.context.tolist(), level.infill.tolist()) for level in stored.levels]
+            kept = () if self.seq2seq_only else stored.levels
+            levels = [(level.context.tolist(), level.infill.tolist()) for level in kept]
             whole = [seq2seq_level(stored.target_ids.tolist(), self.config)] if self.config.seq2seq_objective else []
             return Example(source, [*levels, *whole])
         target = stored.target_ids if self.config.architecture == "seq2seq" else stored.linear_ids
@@ -210,6 +222,11 @@ def ahead(make: Callable[[Item], Made], items: Iterable[Item], depth: int = 2) -
             yield waiting.popleft().result()
     finally:
         worker.shutdown(cancel_futures=True)
+
+
+def _without_levels(lengths: Lengths) -> Lengths:
+    none = np.zeros_like(lengths.levels)
+    return lengths._replace(levels=none, contexts=none, infills=none, longest_context=none, longest_infill=none)
 
 
 def _longest(lengths: Lengths, config: ModelConfig) -> npt.NDArray[np.int64]:

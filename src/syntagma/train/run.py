@@ -95,7 +95,14 @@ def make_trainer(
     network = material.network
     place = str(corpus.folder)
     data, dev = (
-        Data(material.examples(name), name, network.config, place=place, skip_long=config.skip_long)
+        Data(
+            material.examples(name),
+            name,
+            network.config,
+            place=place,
+            skip_long=config.skip_long,
+            seq2seq_only=config.seq2seq_only,
+        )
         for name in (config.train_split, config.dev_split)
     )
     loss = LossValidator(dev, config.batch_tokens, engine)
