@@ -46,7 +46,7 @@ def test_every_engine_has_its_rows(tmp_path: Path) -> None:
 
 def test_a_guided_model_alone_gets_rivals_of_its_size(tmp_path: Path) -> None:
     subwords = Subwords.train([split(text).words for text in TEXTS * 3], size=300)
-    about = {"search": {"max_depth": 4, "max_tokens": 10, "num_plans": 2, "rerank": "joint"}}
+    about = {"search": {"max_depth": 4, "max_tokens": 10, "num_structures": 2, "rerank": "joint"}}
     save_pretrained(tmp_path / "model", random_model(subwords, 4, norm="post"), subwords, "", about=about)
     (tmp_path / "texts").write_text("\n".join(TEXTS))
     rows = list(run(tmp_path / "texts", model=str(tmp_path / "model"), quick=True, runs=1, settings=[(1, 2)]))

@@ -32,7 +32,7 @@ HOW = (
     "DIR/seq2seq architecture=seq2seq norm=post copy=false) and put sentences into DIR/sources.txt"
 )
 ALONE = {
-    "rerank": "none", "channel_weight": 0.0, "novelty_weight": 0.0, "copy_margin": 0.0, "num_plans": 0,
+    "rerank": "none", "channel_weight": 0.0, "novelty_weight": 0.0, "copy_margin": 0.0, "num_structures": 0,
     "known_words_only": False, "keep_literals": False, "no_adjacent_repeats": False, "no_repeat_ngram_size": 0,
     "forbid_copy": False, "split": False,
 }  # fmt: skip

@@ -26,7 +26,7 @@ class Bounds:
         """Whether an infill's score can be told to be too low before it is finished."""
         request = self._request
         options = request.options
-        by_score = not (options.diversity_penalty or options.sample or request.plans > 1)
+        by_score = not (options.diversity_penalty or options.num_structures or options.sample or request.plans > 1)
         free = by_score and not request.lexical.required_labels
         return options.bounds and options.score == "sum" and free and request.config.guided
 

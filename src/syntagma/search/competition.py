@@ -10,7 +10,7 @@ from syntagma.search.constraints.copy import CopyConstraint
 from syntagma.search.constraints.lexical import LexicalConstraint
 from syntagma.search.hypothesis import Hypothesis, IdTuple
 from syntagma.search.options import SearchOptions
-from syntagma.search.selection import diverse, places_by_degree
+from syntagma.search.selection import by_structure, diverse, places_by_degree
 
 OUTSCORED, SAME = "outscored", "the same as a better one"
 """Why a hypothesis that no constraint refuses is dropped."""
@@ -28,8 +28,9 @@ class Competition:
         options: SearchOptions,
         constraints: Sequence[Constraint],
         lexical: LexicalConstraint | None,
+        labels: frozenset[int],
     ) -> None:
-        self.options = options
+        self.options, self.labels = options, labels
         self.constraints = tuple(constraints)
         self.lexical = lexical or LexicalConstraint()
         self._strict = [constraint for constraint in constraints if constraint.strict]
@@ -89,6 +90,8 @@ class Competition:
             return sorted(kept, key=lambda hypothesis: -hypothesis.score)
         if self.options.diversity_penalty:
             return diverse(ranked, self.options)
+        if self.options.num_structures:
+            return by_structure(ranked, self.options, self.labels)
         return ranked[: self.options.beam]
 
     def why(self, dropped: Sequence[Hypothesis], kept: Sequence[Hypothesis]) -> dict[Hypothesis, str]:

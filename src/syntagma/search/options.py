@@ -83,6 +83,10 @@ class SearchOptions(Settings):
     """What a context loses for each share of tokens it has in common with those already kept at its depth."""
     num_beam_groups: int = setting(0, ge=0)
     """Into how many groups the beam is split for that penalty; 0: every hypothesis is its own."""
+    num_structures: int = setting(0, ge=0)
+    """How many different structures the beam keeps, each with an equal share of its places; of the texts, after the
+    best those come first that are least like the others.  A structure is the labels of the first contexts.  0: the
+    scores alone decide."""
     num_plans: int = setting(0, ge=0)
     """In how many planned shapes a text that nothing else steers is grown, each with a beam of its own.  The model
     writes whole texts with different beginnings; their trees, parsed, are the shapes.  For models that write English
@@ -110,26 +114,29 @@ class SearchOptions(Settings):
         """These settings, changed by a user, with a beam for so many texts.
 
         A beam that is asked for is as wide as the texts need at least; where none is, several texts have a few places
-        more than there are of them, because some hypotheses are dropped, up to `widest`.  Where shapes are planned,
-        there are two more of them than texts, and the beam of each stays as it is.  A user who forbids copies gets
-        none, whatever the others are like.
+        more than there are of them, because some hypotheses are dropped, up to `widest`.  Where structures share the
+        beam, several texts have as many structures, with two places each; where shapes are planned, two more of them
+        than texts, and the beam of each stays as it is.  A user who forbids copies gets none, whatever the others are
+        like.
 
         >>> plain = SearchOptions(beam=5)
         >>> [plain.for_texts(nbest, {}).beam for nbest in (1, 5)], plain.for_texts(5, {"beam": 2}).beam
         ([5, 8], 5)
-        >>> planned = SearchOptions(beam=3, num_plans=4).for_texts(5, {})
-        >>> planned.beam, planned.num_plans
-        (3, 7)
+        >>> varied = SearchOptions(beam=6, num_structures=3).for_texts(5, {})
+        >>> varied.beam, varied.num_structures
+        (13, 5)
         """
         changes = renamed("SearchOptions", changes, warn=True)
         options = self.changed({"copy_fallback": False} | changes if changes.get("forbid_copy") else changes)
         if options.num_plans and nbest > 1:
             plans = nbest + 2 if "num_plans" not in changes else options.num_plans
             return options.changed({"num_plans": max(options.num_plans, plans)})
-        wanted = nbest if nbest == 1 or "beam" in changes else nbest + _SPARE
+        varied = nbest > 1 and options.num_structures > 0 and "num_structures" not in changes
+        wanted = nbest if nbest == 1 or "beam" in changes else (2 if varied else 1) * nbest + _SPARE
         if widest is not None:
             wanted = max(nbest, min(wanted, widest))
-        return options.changed({"beam": max(options.beam, wanted)})
+        structures = max(options.num_structures, nbest) if varied else options.num_structures
+        return options.changed({"beam": max(options.beam, wanted), "num_structures": structures})
 
 
 NAMED: dict[str, Callable[[], SearchOptions]] = {"paper": SearchOptions.paper}

@@ -270,7 +270,7 @@ class SearchRequest:
         self.constraints: tuple[Constraint, ...] = (*self.fixed_constraints, *([required] if required.any else []))
         """All that infills are searched under now."""
         lexical = None if self.required.first_pass else self.lexical
-        self.competition = Competition(self.options, self.constraints, lexical)
+        self.competition = Competition(self.options, self.constraints, lexical, self._labels)
         self.bounds.forget()
 
     def continue_from(self, beam: Sequence[Hypothesis], lexical: LexicalConstraint) -> None:
@@ -314,7 +314,7 @@ class SearchRequest:
             if self.floating:
                 free = self.required.free_beam
                 self.required.free_beam = sorted(free, key=lambda hypothesis: -ranks[hypothesis])
-        if self.plans > 1 and self.wanted > 1:
+        if (self.plans > 1 or self.options.num_structures) and self.wanted > 1:
             ranks = ranks or {hypothesis: hypothesis.score for hypothesis in self.beam}
             self.beam = unlike_each_other(self.beam, ranks, self._labels)
 

@@ -39,6 +39,19 @@ def structure(hypothesis: Hypothesis, labels: frozenset[int]) -> tuple[IdTuple, 
     return tuple(tuple(token for token in before.ids if token in labels) for before in contexts[1:])
 
 
+def by_structure(ranked: Sequence[Hypothesis], options: SearchOptions, labels: frozenset[int]) -> list[Hypothesis]:
+    """The next beam: an equal share of its places for each of the best structures, the rest by score; best first."""
+    share = max(1, options.beam // options.num_structures)
+    groups: dict[tuple[IdTuple, ...], list[Hypothesis]] = {}
+    for hypothesis in ranked:
+        groups.setdefault(structure(hypothesis, labels), []).append(hypothesis)
+    kept = [hypothesis for group in list(groups.values())[: options.num_structures] for hypothesis in group[:share]]
+    chosen = set(kept[: options.beam])
+    rest = [hypothesis for hypothesis in ranked if hypothesis not in chosen]
+    chosen.update(rest[: options.beam - len(chosen)])
+    return [hypothesis for hypothesis in ranked if hypothesis in chosen]
+
+
 def unlike_each_other(
     ranked: Sequence[Hypothesis], ranks: Mapping[Hypothesis, float], labels: frozenset[int]
 ) -> list[Hypothesis]:
