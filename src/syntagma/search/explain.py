@@ -20,7 +20,7 @@ from syntagma.search.competition import OUTSCORED
 from syntagma.search.document import unread
 from syntagma.search.generator import Generator
 from syntagma.search.growth import BeamEntry, PartEntry, parts_of
-from syntagma.search.hypothesis import Hypothesis
+from syntagma.search.hypothesis import Hypothesis, merge
 from syntagma.search.options import SearchOptions
 from syntagma.search.request import SearchRequest
 from syntagma.search.result import Output
@@ -194,7 +194,7 @@ def explainable(
     """A request that remembers what it sees, and the beam that it begins with."""
     if not generator.config.guided:
         raise ConfigError("a baseline has no structure to explain", remedy="use a guided model")
-    request = generator.request(0, text, steering, options, abstain=True)
+    request = generator.request(0, text, steering, options, abstain=True, plan=True)
     request.remember = True
     return request, list(request.beam)
 
@@ -215,18 +215,18 @@ def _depths(
 ) -> tuple[tuple[SearchNode, ...], ...]:
     """The contexts that competed at each depth: the kept, and as many of the others as a page can show."""
     way = set() if request.unchanged else set(request.beam[0].history())
-    before = first
+    _, number = merge(first, request.plans)
     depths = []
-    for kept, dropped, reasons in request.rounds:
-        number = {hypothesis: place for place, hypothesis in enumerate(before)}
+    for beam, dropped, reasons in request.rounds:
+        kept, places = merge(beam, request.plans)
         nodes = []
         for hypothesis in [*kept, *dropped[: request.options.beam]]:
             parent = hypothesis if hypothesis in number else hypothesis.parent
             context = BeamEntry.of(hypothesis, generator.vocabulary).context
             stays = hypothesis in kept
             place = number.get(parent) if parent is not None else None
-            winner = stays and hypothesis in way
+            winner = stays and any(other in way for other, shown in places.items() if shown == places[hypothesis])
             nodes.append(SearchNode(context, hypothesis.score, stays, place, winner, reasons.get(hypothesis, "")))
         depths.append(tuple(nodes))
-        before = kept
+        number = places
     return tuple(depths)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -56,3 +56,16 @@ class Hypothesis:
         while ancestors[-1].parent is not None:
             ancestors.append(ancestors[-1].parent)
         return ancestors[::-1]
+
+
+def merge(hypotheses: Sequence[Hypothesis], plans: int) -> tuple[list[Hypothesis], dict[Hypothesis, int]]:
+    """The hypotheses to show, and for every one its place among them.
+
+    Where there are several plans, a context that they have in common is shown once.
+    """
+    if plans < 2:
+        return list(hypotheses), {hypothesis: place for place, hypothesis in enumerate(hypotheses)}
+    place_of: dict[IdTuple, int] = {}
+    places = {hypothesis: place_of.setdefault(hypothesis.ids, len(place_of)) for hypothesis in hypotheses}
+    first = {place: hypothesis for hypothesis, place in reversed(places.items())}
+    return [first[place] for place in range(len(first))], places

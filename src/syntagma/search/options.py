@@ -125,6 +125,9 @@ class SearchOptions(Settings):
         >>> varied = SearchOptions(beam=6, num_structures=3).for_texts(5, {})
         >>> varied.beam, varied.num_structures
         (13, 5)
+        >>> planned = SearchOptions(beam=3, num_plans=4).for_texts(5, {})
+        >>> planned.beam, planned.num_plans
+        (3, 7)
         """
         changes = renamed("SearchOptions", changes, warn=True)
         options = self.changed({"copy_fallback": False} | changes if changes.get("forbid_copy") else changes)

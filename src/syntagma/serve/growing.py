@@ -12,7 +12,7 @@ from syntagma.search import Generator, Output, Steering
 from syntagma.search.constraints.lexical import LexicalConstraint
 from syntagma.search.constraints.template import TemplateConstraint
 from syntagma.search.growth import BeamEntry, go_on, with_context, with_pin
-from syntagma.search.hypothesis import Hypothesis
+from syntagma.search.hypothesis import Hypothesis, merge
 from syntagma.search.options import SearchOptions
 from syntagma.search.request import UNFAITHFUL, SearchRequest, fits
 from syntagma.serve.client_state import read_state, write_state
@@ -31,6 +31,9 @@ class Beam(NamedTuple):
     """The contexts that a depth kept and those that it dropped, best first."""
 
     kept: list[Hypothesis]
+    """Of hypotheses with the same context in several planned shapes the first."""
+    places: Mapping[Hypothesis, int]
+    """Where among those the context of each hypothesis stands."""
     dropped: list[Hypothesis]
     reasons: Mapping[Hypothesis, str]
     """Why each that was dropped was."""
@@ -43,8 +46,9 @@ class Beam(NamedTuple):
     @staticmethod
     def of(request: SearchRequest) -> Beam:
         """The depth that a request has come to."""
+        kept, places = merge(request.beam, request.plans)
         return Beam(
-            list(request.beam), list(request.dropped), dict(request.reasons), dict(request.rank_scores),
+            kept, places, list(request.dropped), dict(request.reasons), dict(request.rank_scores),
             request.note, request.unchanged,
         )  # fmt: skip
 
@@ -87,7 +91,8 @@ def begin(served: Served, request: GrowRequest, template: Template | None, level
     steering = steer(generator, request, template)
     # What a user steers is never left out.
     free = request.beam_state is None and not request.pins and request.require == request.forbid == Wish()
-    search = checked(generator.request(0, request.text, steering, settings(generator, request), abstain=free))
+    options = settings(generator, request)
+    search = checked(generator.request(0, request.text, steering, options, abstain=free, plan=free and levels is None))
     sent: list[Hypothesis | None] | None = None
     if request.beam_state is not None:
         sent = [_entry(served, search, entry.state, entry.context) for entry in request.beam_state]
@@ -142,17 +147,19 @@ class Describer:
         self.served, self.nbest = growing.served, growing.nbest
         self.request = growing.request
         self.sample = growing.request.options.sample
-        self.before: Sequence[Hypothesis | None] | None = growing.sent
+        self.before: Mapping[Hypothesis, int] = {
+            hypothesis: place for place, hypothesis in enumerate(growing.sent or ()) if hypothesis is not None
+        }
 
     def level(self, beam: Beam) -> dict[str, Any]:
         """The answer for a depth; parents count in the beam of the call before."""
-        places = {hypothesis: place for place, hypothesis in enumerate(self.before or ()) if hypothesis is not None}
+        places = self.before
         shown = (*beam.kept, *beam.dropped[:MOST_LOST])
         nodes = [self._node(hypothesis, places, beam.reasons.get(hypothesis)) for hypothesis in shown]
         kept = nodes[: len(beam.kept)]
         for number, node in enumerate(kept):
             node["winner"] = number == 0 and not beam.is_unchanged
-        self.before = beam.kept
+        self.before = beam.places
         return {
             "depth": max(hypothesis.depth for hypothesis in beam.kept),
             "finished": all(node["finished"] for node in kept),
@@ -229,7 +236,7 @@ def winners(beams: Sequence[Beam], ends: Sequence[Hypothesis]) -> list[list[int 
         history = set(end.history())
         places: list[int | None] = []
         for beam in beams:
-            last = [index for index, hypothesis in enumerate(beam.kept) if hypothesis in history]
+            last = [place for hypothesis, place in beam.places.items() if hypothesis in history]
             places.append(last[-1] if last else None)
         ways.append(places)
     return ways

@@ -45,6 +45,7 @@ _SERVED = {
     "diversity_penalty": NumberRange(ge=0, le=100),
     "num_beam_groups": NumberRange(ge=0, le=BEAM),
     "num_structures": NumberRange(ge=0, le=BEAM),
+    "num_plans": NumberRange(ge=0, le=BEAM),
     "prune": NumberRange(ge=0, le=1000),
     "reward": NumberRange(ge=-100, le=100),
     "seed": NumberRange(ge=0, le=2**53 - 1),
