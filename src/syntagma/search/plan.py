@@ -56,6 +56,13 @@ class Planner:
         return constraint
 
 
+def plan(requests: Sequence[SearchRequest], runtime: Runtime) -> None:
+    """Find the shapes of requests that are to have some; their sources are encoded."""
+    for planner in dict.fromkeys(request.planner for request in requests):
+        if planner is not None:
+            planner.plan([request for request in requests if request.planner is planner], runtime)
+
+
 def write_drafts(
     runtime: Runtime, sources: Sequence[Any], counts: Sequence[int], longest: Sequence[int]
 ) -> list[list[tuple[int, ...]]]:

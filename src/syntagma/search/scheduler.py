@@ -22,6 +22,7 @@ from syntagma.network.contexts import check_lengths
 from syntagma.runtime.base import IMPOSSIBLE, NO_WORDS, Draw, IdArray, Mask, Runtime, Step, WordSet
 from syntagma.search.constraints.grammar import LABELS, WORDS, InfillGrammar
 from syntagma.search.infill_beam import InfillBeam, continuations
+from syntagma.search.plan import plan
 from syntagma.search.request import SearchRequest
 from syntagma.search.rerank import rerank
 from syntagma.search.task import Continuation, InfillTask
@@ -188,7 +189,10 @@ class Scheduler:
     def _open_tasks(self) -> None:
         """Begin the next depth of the requests that are between two; those that have none are finished."""
         finished: list[SearchRequest] = []
-        self._plan([request for request in self._ready if request.planner is not None])
+        if planned := [request for request in self._ready if request.planner is not None]:
+            self._encode(planned)
+            with self.watch("planning"):
+                plan(planned, self.runtime)
         abreast = max(1, self._abreast // max(1, self.running))
         with self.watch("choice"):
             for request in self._ready:
@@ -214,17 +218,6 @@ class Scheduler:
         self._waiting = crowd
         if ready:
             self._begin(ready)
-
-    def _plan(self, requests: Sequence[SearchRequest]) -> None:
-        """Find the shapes of requests that are to have some."""
-        by_planner: dict[int, list[SearchRequest]] = {}
-        for request in requests:
-            by_planner.setdefault(id(request.planner), []).append(request)
-        for own in by_planner.values():
-            self._encode(own)
-            with self.watch("planning"):
-                assert own[0].planner is not None
-                own[0].planner.plan(own, self.runtime)
 
     def _encode(self, requests: Sequence[SearchRequest]) -> None:
         with self.watch("source encoding"):
