@@ -106,6 +106,7 @@ def test_options_named_alone_exist() -> None:
         assert alone <= known | {"--help"}, page
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", [page for page in USER_DOCS if blocks(page, "python")], ids=lambda page: page.stem)
 def test_python(page: Path) -> None:
     """The blocks of a page, one after the other; those that need a running service are read only."""

@@ -26,6 +26,7 @@ def test_every_example_is_tested_and_listed() -> None:
     assert all(f"({file.name})" in listed for file in EXAMPLES.iterdir() if file.suffix in (".py", ".ipynb"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(EXPECTED))
 def test_script(name: str, tmp_path: Path) -> None:
     command = [sys.executable, EXAMPLES / f"{name}.py"]

@@ -39,6 +39,7 @@ def test_d_syn_of_the_reference_row_by_the_bundled_parser(paranmt: tuple[list[st
     assert DSyn().corpus(segments)[0].value == pytest.approx(32.6, abs=3.0)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(find_spec("pycocoevalcap") is None, reason="pycocoevalcap is not installed")
 @pytest.mark.skipif(shutil.which("java") is None, reason="there is no Java")
 def test_meteor_of_table_1(paranmt: tuple[list[str], list[str]]) -> None:
