@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from search_models import TEXTS, random_model
+from syntagma.errors import ConfigError
 from syntagma.network.contexts import AnnotatedContext
 from syntagma.runtime.torch import TorchRuntime
 from syntagma.search import Generator, SearchOptions
@@ -67,6 +68,12 @@ def test_what_is_steered_is_not_planned(generator: Generator) -> None:
     for steering in ({"template": "(NP *)", "control": "hard"}, {"start": "<NP> ."}, {"must": ["mistake"]}):
         planned = generator(TEXTS[1], **steering)  # type: ignore[arg-type]
         assert [output.text for output in planned] == [output.text for output in unplanned(TEXTS[1], **steering)]  # type: ignore[arg-type]
+
+
+def test_a_model_that_writes_no_drafts_is_refused() -> None:
+    unable = Generator(TorchRuntime(random_model(SUBWORDS, 3)), SUBWORDS, OPTIONS)
+    with pytest.raises(ConfigError, match="use num_plans=0, or a model trained with seq2seq_objective=true"):
+        unable(TEXTS[0])
 
 
 def test_several_texts_have_more_shapes() -> None:

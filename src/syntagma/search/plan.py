@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from syntagma.errors import ConfigError
 from syntagma.network.contexts import AnnotatedContext
 from syntagma.runtime.base import Mask, Runtime
 from syntagma.search.constraints.grammar import InfillGrammar
@@ -36,6 +37,9 @@ class Planner:
     """Finds shapes for the requests of one generator."""
 
     def __init__(self, vocabulary: Vocabulary, grammar: InfillGrammar, steerer: Steerer) -> None:
+        if not steerer.capabilities.scores_texts:
+            remedy = "use num_plans=0, or a model trained with seq2seq_objective=true"
+            raise ConfigError("this model has not learnt to write the drafts that shapes are planned by", remedy=remedy)
         self.vocabulary, self.grammar, self.steerer = vocabulary, grammar, steerer
 
     def plan(self, requests: Sequence[SearchRequest], runtime: Runtime) -> None:

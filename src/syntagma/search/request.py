@@ -334,7 +334,7 @@ class SearchRequest:
     def spend(self, rows: int) -> None:
         """Count decoder steps; beyond what one request may take it is given up."""
         self.row_steps += rows
-        most = self.options.max_row_steps * self.options.beam * self.plans
+        most = self.options.max_row_steps * self.options.beam
         if most and self.row_steps > most:
             self.error = TooMuchWork(
                 f"the search took more than {most} steps",
