@@ -79,12 +79,17 @@ export class Form {
     return this.models.find((model) => model.name === byId("model").value);
   }
 
+  /** The beam that a search of the model's has where none is asked for. */
+  get usualBeam() {
+    return this.model?.defaults?.beam ?? 5;
+  }
+
   useDefaults() {
     const { model } = this;
     if (!model) return;
     known.labels = model.labels;
     byId("beam-width").max = model.limits?.beam ?? 16;
-    byId("beam-width").value = model.defaults?.beam ?? 5;
+    byId("beam-width").value = this.usualBeam;
     byId("alpha").value = model.defaults?.alpha ?? 0.8;
     byId("purpose").textContent = purposeOf(model);
     byId("invitation").textContent = invitation(model);
@@ -126,7 +131,8 @@ export class Form {
   /** What the request carries; empty fields are left out. */
   read() {
     const settings = { text: byId("text").value.trim(), model: byId("model").value };
-    if (byId("beam-width").value) settings.beam = Number(byId("beam-width").value);
+    const beam = Number(byId("beam-width").value);
+    if (beam && beam !== this.usualBeam) settings.beam = beam; // else the service decides, by how many texts are wanted
     if (byId("alpha").value) settings.alpha = Number(byId("alpha").value);
     Object.assign(settings, this.panel.read());
     const start = byId("start").value.trim();

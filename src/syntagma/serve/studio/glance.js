@@ -3,7 +3,8 @@
 import { common } from "./branches.js";
 import { byId, capitalised, copier, h, refill } from "./dom.js";
 
-const MOST = 5;
+/** How many texts are shown at most. */
+export const MOST = 5;
 const KEY = "syntagma.view";
 
 /** Which of the two views is shown, `texts` or `growth`; kept in this browser. */

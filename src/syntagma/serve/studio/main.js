@@ -7,7 +7,7 @@ import { readContext, spoken } from "./context.js";
 import { announce, byId, capitalised, copy, h, refill } from "./dom.js";
 import { EditDialog } from "./edit.js";
 import { Form } from "./form.js";
-import { drawGlance, lastView, showView } from "./glance.js";
+import { drawGlance, lastView, MOST, showView } from "./glance.js";
 import { growBranch, textsOf } from "./growth.js";
 import { remember, showHistory } from "./history.js";
 import { inspect } from "./inspect.js";
@@ -112,7 +112,8 @@ async function run(branch) {
 }
 
 async function grow() {
-  const settings = form.read();
+  const read = form.read();
+  const settings = onlyTexts() ? { ...read, nbest: MOST } : read;
   try {
     return await growSentence(settings, await form.sentencesOf(settings.text), 0);
   } catch (error) {
@@ -134,13 +135,26 @@ async function growSentence(settings, sentences, index) {
   return done;
 }
 
-/** Where only texts are shown, all sentences of a text are wanted. */
+const onlyTexts = () => document.body.dataset.view === "texts";
+
+/** Where only texts are shown, several are wanted, and of a text all sentences. */
 async function completeTexts() {
+  if (running || !onlyTexts()) return;
   const wanted = whole;
-  if (!wanted || running || wanted.texts !== null || document.body.dataset.view !== "texts") return;
-  wanted.texts = undefined; // under way
-  wanted.texts = await textsOf(wanted.sentences, wanted.settings, fail);
-  store.changed();
+  if (wanted?.texts === null) {
+    wanted.texts = undefined; // under way
+    wanted.texts = await textsOf(wanted.sentences, { ...wanted.settings, nbest: MOST }, fail);
+    store.changed();
+  } else if (!wanted && grownForItself()) {
+    if (await run(store.begin({ ...store.settings, nbest: MOST }))) keep();
+  }
+}
+
+/** Whether what is shown was grown without an edit, for fewer texts than are shown at a glance. */
+function grownForItself() {
+  const { branch, settings, view } = store;
+  const few = branch?.status === "done" && branch.levels.length && branch.outputs.length < MOST;
+  return few && !settings.nbest && view.branches.length === 1;
 }
 
 async function growOn(change) {
