@@ -51,8 +51,14 @@ class GenerateSettings(Settings):
     """A file with a template for each text, a line each; an empty line is none."""
     exemplars: str | None = None
     """A file with an exemplar for each text, a line each; an empty line is none."""
+    exemplar: str | None = None
+    """A sentence whose shape to follow."""
     exemplar_depth: int | None = setting(None, ge=1)
     """How deep the exemplar's shape counts."""
+    control: Literal["soft", "hard"] | None = None
+    """Favour the template's shape (soft, as where none is given), or guarantee it (hard)."""
+    must_not: tuple[str, ...] = ()
+    """Words that must not appear."""
     explain: str | None = None
     """A page to write that shows why, for one text."""
     profile: bool = False
@@ -78,9 +84,7 @@ def command_parts() -> tuple[Any, list[inspect.Parameter]]:
     """The class of a command that generates, and the flags that it has beside its own parameters."""
     flags = [
         *derived_flags(_SEARCH_OPTIONS, _SEARCH, {"beam": "the model's, 5"}),
-        *derived_flags(
-            _STEERED, _STEERING, dict.fromkeys(("template", "exemplar", "control", "start", "must", "must_not"), False)
-        ),
+        *derived_flags(_STEERED, _STEERING, dict.fromkeys(("template", "start", "must"), False)),
     ]
     return settings_command(*SETTINGS, former="--search", flags=[_STEERED]), flags
 
@@ -137,8 +141,9 @@ def generate(
     asked = {name: value for name, value in given.items() if value is not None}
     if "beam" in asked:
         options["beam"] = asked.pop("beam")
-    if chosen.exemplar_depth is not None:
-        asked["exemplar_depth"] = chosen.exemplar_depth
+    for name in ("exemplar", "exemplar_depth", "control", "must_not"):
+        if value := getattr(chosen, name):
+            asked[name] = value
     if not options.get("sample") and options.keys() & {"temperature", "top_p", "seed"}:
         raise typer.BadParameter("temperature, top_p and seed are for samples: give sample=true as well")
     if chosen.explain is not None:
