@@ -25,6 +25,7 @@ from syntagma.network.ctranslate2 import is_ctranslate2, read_ctranslate2
 from syntagma.network.layers import AttentionBlock, FeedForwardBlock
 from syntagma.network.marian import MarianModel, check_shape, initial_weights, is_marian, read_marian
 from syntagma.network.network import Network
+from syntagma.network.output import CopyHead
 from syntagma.text.subwords import Subwords
 from syntagma.train.config import TrainConfig
 from syntagma.train.data import check_vocabulary
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 _BY_PIECE = ("embedding.weight", "output_bias")
 """Weights that have a row for each piece of the vocabulary."""
+_LITTLE = -4.0
+"""The gate of a copy head that copies next to nothing, before the sigmoid."""
 _LAYERS = ("source_layers", "context_layers", "decoder_layers")
 
 
@@ -107,18 +110,23 @@ def _shape(config: TrainConfig, start: ModelConfig, subwords: Subwords) -> Model
 
 
 def silenced(network: nn.Module, known: Mapping[str, Tensor]) -> tuple[str, ...]:
-    """Let every sublayer that has no weight in `known` begin as nothing; what their weights' names begin with."""
+    """Let every sublayer that has no weight in `known` begin as nothing; what their weights' names begin with.
+
+    A copy head begins with a share of two percent: with none it would learn nothing.
+    """
     fresh = []
     for name, block in network.named_modules():
         if isinstance(block, AttentionBlock):
             last = block.attention.output
         elif isinstance(block, FeedForwardBlock):
             last = block.outer
+        elif isinstance(block, CopyHead):
+            last = block.gate
         else:
             continue
         if not any(weight.startswith(f"{name}.") for weight in known):
             nn.init.zeros_(last.weight)
-            nn.init.zeros_(last.bias)
+            nn.init.constant_(last.bias, _LITTLE if isinstance(block, CopyHead) else 0.0)
             fresh.append(f"{name}.")
     return tuple(fresh)
 
