@@ -9,8 +9,8 @@ import pytest
 from syntagma.serve.admission import Admission, Ticket, parse_size, search_size
 from syntagma.serve.worker import Busy
 
-ORDINARY = search_size(["It seems like he has made a mistake."], 5)
-HARD = search_size(["x" * 400] * 32, 16)
+ORDINARY = search_size(["It seems like he has made a mistake."])
+HARD = search_size(["x" * 400] * 32, 16 / 5)
 
 
 class Clock:

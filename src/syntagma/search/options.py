@@ -110,6 +110,11 @@ class SearchOptions(Settings):
         """The paper's search: Algorithms 1 and 2 and nothing else."""
         return cls(alpha=0.8, score="sum", max_unary_repeats=-1)
 
+    @property
+    def width(self) -> int:
+        """The hypotheses kept at each depth, in all planned shapes together."""
+        return self.beam * max(1, self.num_plans)
+
     def for_texts(self, nbest: int, changes: Mapping[str, Any], widest: int | None = None) -> Self:
         """These settings, changed by a user, with a beam for so many texts.
 

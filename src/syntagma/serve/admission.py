@@ -1,6 +1,6 @@
 """Who is let in: every request's work is estimated, and who would wait too long is refused at once, not later.
 
-Work is estimated from the bytes of a request's texts and the width of its beam; how many seconds that takes is learnt
+Work is estimated from the bytes of a request's texts and how wide it searches; how many seconds that takes is learnt
 for each kind of request, from those that are finished.  Open requests share the machine equally, as the search has
 them do: of every second with n requests each gets 1/n.  Heavy requests together get as much as ordinary ones.  So
 another request delays a new one by no more than the new one's own work, and all heavy ones by no more than it takes
@@ -22,13 +22,15 @@ from syntagma.serve.worker import Busy
 
 LEAST_BYTES = 20
 PARSED_BYTE = 0.15
-"""What a byte takes to be parsed, where to be searched for it takes 1 for each place of the beam."""
+"""What a byte takes to be parsed, where to be searched for it takes 1 for each place."""
 ORDINARY = 200.0
-"""The size of a sentence of seven words with a beam of five."""
+"""The size of a sentence of seven words as the model usually searches."""
+USUAL = 5.0
+"""The places that a model's usual search counts for, however wide it is."""
 HEAVY = 2_000.0
 """The size from which a request is heavy: who asks for so much knows that it takes longer."""
 LARGEST = 64_000.0
-"""What one request may ask for: 32 texts of 400 bytes with a beam of five."""
+"""What one request may ask for: 32 texts of 400 bytes as the model usually searches."""
 FIRST_COST = 1e-3
 """Seconds of a unit of size, before anything is known of this machine."""
 MEMORY, MOST_EXCESS = 0.9, 4.0
@@ -49,13 +51,13 @@ GOLDEN = 0.618
 """The golden ratio, whose multiples fall evenly between whole numbers."""
 
 
-def search_size(texts: Sequence[str], beam: int) -> float:
-    """The size of searches for texts.
+def search_size(texts: Sequence[str], share: float = 1.0) -> float:
+    """The size of searches for texts, so many times as wide as the model usually searches.
 
-    >>> search_size(["It seems like he has made a mistake."], 5)
-    180.0
+    >>> search_size(["It seems like he has made a mistake."]), search_size(["It seems like he has made a mistake."], 2)
+    (180.0, 360.0)
     """
-    return float(beam * _size(texts))
+    return USUAL * share * _size(texts)
 
 
 def parse_size(texts: Sequence[str]) -> float:

@@ -86,7 +86,7 @@ class Service:
         """Search with each model, so that no client waits for what is made once; learn how long it takes."""
         for served in self.models.values():
             seconds = _second_time(served.generator, SAMPLE)
-            cost = seconds / search_size([SAMPLE], served.generator.defaults.beam)
+            cost = seconds / search_size([SAMPLE])
             self.admission.learn(f"search {served.name}", cost)
             self.admission.learn(f"growth {served.name}", DESCRIBED * cost)
         if self.parser is not None:
@@ -285,7 +285,8 @@ class Service:
     def _enter(self, kind: str, request: RequestOptions, texts: Sequence[str]) -> Ticket:
         """Let a search in, with what it is expected to take."""
         served = self.model(request.model)
-        size = search_size(texts, settings(served.generator, request).beam)
+        generator = served.generator
+        size = search_size(texts, settings(generator, request).width / generator.defaults.width)
         if size > LARGEST:
             raise ConfigError("this is more than one request may ask for", remedy="send fewer texts or a narrower beam")
         hard = request.control == "hard" and (request.template or request.exemplar) is not None
