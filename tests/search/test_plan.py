@@ -12,9 +12,11 @@ from syntagma.search import Generator, SearchOptions
 from syntagma.search.explain import explain
 from syntagma.search.hypothesis import Hypothesis, merge
 from syntagma.search.plan import write_drafts
+from syntagma.search.request import RETURNED_UNCHANGED, SearchRequest
+from syntagma.search.steering import Steering
 from syntagma.template import Template
 from syntagma.text import Subwords, split
-from syntagma.text.subwords import END
+from syntagma.text.subwords import END, PART_ID
 
 SUBWORDS = Subwords.train([split(text).words for text in TEXTS * 3], size=300)
 OPTIONS = SearchOptions(beam=2, num_plans=3, max_tokens=14)
@@ -31,6 +33,10 @@ def generator() -> Generator:
 def drafts_of(generator: Generator, texts: list[str], count: int) -> list[list[tuple[int, ...]]]:
     sources = generator.runtime.encode([SUBWORDS.encode(text) for text in texts])
     return write_drafts(generator.runtime, sources, [count] * len(texts), [12] * len(texts))
+
+
+def requests(generator: Generator, options: SearchOptions) -> list[SearchRequest]:
+    return [generator.request(0, TEXTS[0], Steering(), options, plan=True)]
 
 
 def test_drafts_begin_differently_and_hold_words_only(generator: Generator) -> None:
@@ -54,6 +60,28 @@ def test_texts_grow_in_the_shapes_of_drafts(generator: Generator) -> None:
     trees = [output.tree for output in outputs]
     assert trees
     assert {Template.from_tree(tree, None, SUBWORDS.labels) for tree in trees if tree is not None} <= shapes
+
+
+def test_no_infill_is_much_longer_than_the_drafts(generator: Generator) -> None:
+    endless = random_model(SUBWORDS, 3, seq2seq_objective=True, output_bias=True)
+    with torch.no_grad():
+        endless.output_bias[END] = 12.0
+        endless.output_bias[PART_ID] = -12.0  # parts that never end by themselves
+    options = SearchOptions(beam=2, num_plans=3)
+    request = next(generator.scheduler().run(requests(Generator(TorchRuntime(endless), SUBWORDS, options), options)))
+    assert request.longest is not None
+    assert request.longest < options.max_tokens
+    assert all(len(before.infill) <= request.longest + 64 for each in request.beam for before in each.history())
+
+
+def test_where_no_text_fits_the_shapes_the_source_is_returned(generator: Generator) -> None:
+    (request,) = requests(generator, OPTIONS)
+    request.follow(None, 0, 9)
+    assert request.longest is None
+    request.longest, request.beam = 9, []
+    request.settle()
+    (output,) = generator.outputs(request, Steering())  # type: ignore[misc]
+    assert (output.text, output.note) == (TEXTS[0], RETURNED_UNCHANGED)
 
 
 def test_neighbours_change_nothing(generator: Generator) -> None:

@@ -49,10 +49,12 @@ class Planner:
         drafts = write_drafts(runtime, [request.encoded for request in requests], counts, longest)
         texts = [(self.vocabulary.decode(ids), None) for own in drafts for ids in own]
         shapes = iter(self.steerer.exemplar_shapes(texts))
-        for request, own in zip(requests, drafts, strict=True):
+        for request, own, most in zip(requests, drafts, longest, strict=True):
             fitting = [shape for _, shape in zip(own, shapes, strict=False) if shape.depth <= request.options.max_depth]
             chosen = list(dict.fromkeys(fitting))[: request.options.num_plans]
-            request.follow(self._constraint(chosen) if chosen else None, len(chosen))
+            # An infill is no longer than a draft, the labels of its tree, and a part for each of them.
+            limit = most + 2 * max((str(shape).count("(") for shape in chosen), default=0)
+            request.follow(self._constraint(chosen) if chosen else None, len(chosen), limit)
 
     def _constraint(self, shapes: Sequence[Template]) -> TemplateConstraint:
         constraint = TemplateConstraint(shapes, self.grammar)

@@ -83,6 +83,8 @@ class SearchRequest:
         """Finds the shapes that it is to grow in, before it begins."""
         self.plans = 1
         """In how many planned shapes it grows, each with a beam of its own."""
+        self.longest: int | None = None
+        """The most tokens of an infill in planned shapes."""
         self.wanted = wanted
         """How many texts are asked for; so many with all required words are enough."""
         self.levels: int | None = None
@@ -124,11 +126,11 @@ class SearchRequest:
             return [replace(self.start, sample=sample) for sample in range(self.options.beam)]
         return [replace(self.start, plan=plan) for plan in range(self.plans)]
 
-    def follow(self, shapes: Constraint | None, plans: int) -> None:
-        """Grow in so many planned shapes; in any where there are none."""
+    def follow(self, shapes: Constraint | None, plans: int, longest: int) -> None:
+        """Grow in so many planned shapes, whose infills have at most `longest` tokens; in any where there are none."""
         self.planner = None
         if shapes is not None:
-            self.fixed_constraints, self.plans = (*self.fixed_constraints, shapes), plans
+            self.fixed_constraints, self.plans, self.longest = (*self.fixed_constraints, shapes), plans, longest
             self.beam = self._first_beam()
             self._set_rules()
 
@@ -246,7 +248,8 @@ class SearchRequest:
         parts = self.open_labels(hypothesis)
         # An infill may grow past its tokens by what constraints still need, and by what the user has written.
         reserve = sum(map(len, hypothesis.pins.values())) + sum(constraint.reserve for constraint in self.constraints)
-        most = min(options.max_tokens, positions - 1 - reserve, self.required.longest or positions)
+        longest = [options.max_tokens, self.longest or positions, self.required.longest or positions]
+        most = min(*longest, positions - 1 - reserve)
         if not self.config.guided:
             return InfillTask(self, hypothesis, tokens=max(1, most))
         room = min(positions - positions_of(hypothesis.context.ids, self.config, self.source), (positions - 2) // 2)
@@ -299,6 +302,8 @@ class SearchRequest:
 
     def settle(self) -> None:
         """At the end: return the source where all else is bad, and choose among the texts of both passes."""
+        if not self.beam and self.longest is not None:  # no text fits the shapes that were planned
+            self.unchanged, self.note = True, RETURNED_UNCHANGED
         best = min(map(self.competition.badness, self.beam), default=CopyConstraint.weight + 1)
         if self._last_copy is not None and best >= CopyConstraint.weight and self.finished:
             if best > CopyConstraint.weight:
