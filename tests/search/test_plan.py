@@ -9,6 +9,7 @@ from syntagma.errors import ConfigError
 from syntagma.network.contexts import AnnotatedContext
 from syntagma.runtime.torch import TorchRuntime
 from syntagma.search import Generator, SearchOptions
+from syntagma.search.constraints.budget import WordBudgetConstraint, Written
 from syntagma.search.explain import explain
 from syntagma.search.hypothesis import Hypothesis, merge
 from syntagma.search.plan import write_drafts
@@ -45,6 +46,21 @@ def test_drafts_begin_differently_and_hold_words_only(generator: Generator) -> N
     assert len({ids[0] for ids in drafts}) == len(drafts) <= 6
     controls = set(generator.config.controls)
     assert all(controls.isdisjoint(ids) and len(ids) <= 12 for ids in drafts)
+
+
+def test_drafts_keep_within_the_budget_of_their_words(generator: Generator) -> None:
+    free = drafts_of(generator, TEXTS, 6)
+    spent = frozenset({free[0][0][1]})  # a token that follows another, which no budget of words would know
+
+    class Budget(WordBudgetConstraint):
+        def advance(self, state: Written, token: int) -> Written:
+            return state._replace(spent=spent)
+
+    sources = generator.runtime.encode([SUBWORDS.encode(text) for text in TEXTS])
+    drafts = write_drafts(generator.runtime, sources, [6] * 3, [12] * 3, [Budget("", SUBWORDS), None, None])
+    assert drafts[1:] == free[1:]
+    assert drafts[0] != free[0]
+    assert not any(spent & set(ids[1:]) for ids in drafts[0])
 
 
 def test_drafts_do_not_depend_on_their_neighbours(generator: Generator) -> None:

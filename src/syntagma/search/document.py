@@ -13,6 +13,7 @@ from heapq import heappop, heappush
 from itertools import count, islice
 
 from syntagma.levels import PART, TOP, MalformedInfill, Tokens, expand
+from syntagma.search.constraints.lexical import LexicalConstraint
 from syntagma.search.hypothesis import Hypothesis
 from syntagma.search.request import SearchRequest
 from syntagma.search.result import Output, TraceLevel, unchanged_output
@@ -165,3 +166,9 @@ def _context(part: Output, depth: int) -> Tokens:
     last = expand(part.trace[-1].context, part.trace[-1].infill)
     assert not isinstance(last, MalformedInfill)
     return last
+
+
+def home_of(word: str, cut: Sequence[str]) -> int | None:
+    """The first segment whose source has a required word."""
+    wanted = LexicalConstraint(texts=[word])
+    return next((place for place, piece in enumerate(cut) if wanted.met_by(piece)), None)

@@ -22,6 +22,7 @@ from syntagma.network.contexts import AnnotatedContext
 from syntagma.network.purpose import Purpose
 from syntagma.runtime.base import Runtime
 from syntagma.search.constraints.base import Constraint
+from syntagma.search.constraints.budget import WordBudgetConstraint
 from syntagma.search.constraints.characters import CharacterConstraint, ReadableConstraint
 from syntagma.search.constraints.copy import CopyConstraint, core
 from syntagma.search.constraints.grammar import InfillGrammar
@@ -33,7 +34,7 @@ from syntagma.search.constraints.pins import PinConstraint
 from syntagma.search.constraints.repeats import RepeatConstraint, repeats
 from syntagma.search.constraints.template import TemplateConstraint, matcher
 from syntagma.search.constraints.unary import UnaryConstraint
-from syntagma.search.document import FEW_WORDS, Document, segments, unread
+from syntagma.search.document import FEW_WORDS, Document, home_of, segments, unread
 from syntagma.search.growth import Growth
 from syntagma.search.hypothesis import Hypothesis
 from syntagma.search.options import SearchOptions
@@ -221,7 +222,7 @@ class Generator:
             what = f"the text has {len(cut)} sentences, and a hard template guarantees the shape of one"
             raise TemplateError(what, remedy="give the sentences one by one, or use control=soft or split=false")
         gaps = [piece[: len(piece) - len(piece.lstrip())] for piece in cut]
-        homes = [_home(word, cut) for word in steering.lexical.texts]
+        homes = [home_of(word, cut) for word in steering.lexical.texts]
         floating = [word for word, home in enumerate(homes) if home is None]
         requests = []
         for place, piece in enumerate(cut):
@@ -316,6 +317,8 @@ class Generator:
             yield RepeatConstraint(vocabulary)
         if (size := options.no_repeat_ngram_size) and not repeats_ngram(source, size, vocabulary):
             yield NgramConstraint(size, vocabulary)
+        if options.no_repeated_words:
+            yield WordBudgetConstraint(text, vocabulary)
         if options.keep_literals:
             yield NumberConstraint(text, vocabulary)
         if options.forbid_copy:
@@ -391,9 +394,3 @@ class Generator:
         if self.config.guided:
             return read_out(hypothesis, first, self.vocabulary)
         return read_out_plain(hypothesis, self.vocabulary, self.config.architecture == "linearised")
-
-
-def _home(word: str, cut: Sequence[str]) -> int | None:
-    """The first segment whose source has a required word."""
-    wanted = LexicalConstraint(texts=[word])
-    return next((place for place, piece in enumerate(cut) if wanted.met_by(piece)), None)

@@ -62,6 +62,9 @@ class SearchOptions(Settings):
     no_repeat_ngram_size: int = setting(0, ge=0)
     """Leave out a hypothesis in which so many words in a row stand twice as long as there is another, unless the source
     does it too; 0: never."""
+    no_repeated_words: bool = False
+    """Write no word of four letters or more, function words apart, more often than the source does, or twice.  For
+    paraphrasers of English."""
     known_words_only: bool = False
     """Write no words that the model makes up from pieces: every word is one that it has met, which its folder must
     list (`words.txt`), or one of the source."""
