@@ -20,7 +20,7 @@ from syntagma.text import Subwords, split
 from syntagma.text.subwords import END, PART_ID
 
 SUBWORDS = Subwords.train([split(text).words for text in TEXTS * 3], size=300)
-OPTIONS = SearchOptions(beam=2, num_plans=3, max_tokens=14)
+OPTIONS = SearchOptions(beam=6, num_plans=3, max_tokens=14)
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +83,7 @@ def test_no_infill_is_much_longer_than_the_drafts(generator: Generator) -> None:
     with torch.no_grad():
         endless.output_bias[END] = 12.0
         endless.output_bias[PART_ID] = -12.0  # parts that never end by themselves
-    options = SearchOptions(beam=2, num_plans=3)
+    options = SearchOptions(beam=6, num_plans=3)
     request = next(generator.scheduler().run(requests(Generator(TorchRuntime(endless), SUBWORDS, options), options)))
     assert request.longest is not None
     assert request.longest < options.max_tokens
@@ -107,7 +107,7 @@ def test_neighbours_change_nothing(generator: Generator) -> None:
 
 
 def test_what_is_steered_is_not_planned(generator: Generator) -> None:
-    free = SearchOptions(beam=2, max_tokens=14)
+    free = SearchOptions(beam=6, max_tokens=14)
     unplanned = Generator(generator.runtime, SUBWORDS, free)
     for steering in ({"template": "(NP *)", "control": "hard"}, {"start": "<NP> ."}, {"must": ["mistake"]}):
         planned = generator(TEXTS[1], **steering)  # type: ignore[arg-type]
@@ -123,8 +123,17 @@ def test_a_model_that_writes_no_drafts_is_refused() -> None:
 def test_several_texts_have_more_shapes() -> None:
     assert OPTIONS.for_texts(1, {}).num_plans == 3
     several = OPTIONS.for_texts(5, {})
-    assert (several.num_plans, several.beam) == (7, 2)
+    assert (several.num_plans, several.beam) == (7, 14)
     assert OPTIONS.for_texts(5, {"num_plans": 5}).num_plans == 5
+
+
+def test_shapes_share_the_beam(generator: Generator) -> None:
+    for beam, shapes, share in ((6, 3, 2), (7, 3, 2), (2, 3, 1), (1, 3, 1)):
+        (request,) = requests(generator, OPTIONS.changed({"beam": beam}))
+        (done,) = generator.scheduler().run([request])
+        assert 1 <= done.plans <= min(shapes, beam)
+        assert done.options.beam == max(1, beam // done.plans) >= share
+        assert len(done.beam) <= beam
 
 
 def test_a_context_of_several_plans_is_shown_once() -> None:

@@ -12,6 +12,7 @@ from syntagma.settings import Settings, setting
 
 _SPARE = 3
 """Hypotheses beside those that are asked for: constraints leave some out, `prune` lets others die."""
+_SPARE_PLANS = 2
 WIDEST = 1000
 """The widest beam: beyond, a step of a single text takes minutes and gigabytes."""
 
@@ -91,9 +92,10 @@ class SearchOptions(Settings):
     best those come first that are least like the others.  A structure is the labels of the first contexts.  0: the
     scores alone decide."""
     num_plans: int = setting(0, ge=0)
-    """In how many planned shapes a text that nothing else steers is grown, each with a beam of its own.  The model
-    writes whole texts with different beginnings; their trees, parsed, are the shapes.  For models that write English
-    and have learnt `seq2seq_objective`.  0: none, the search finds the shape itself."""
+    """In how many planned shapes, at most as many as the beam has places, a text that nothing else steers is grown;
+    each has an equal share of the beam to itself.  The model writes whole texts with different beginnings; their trees,
+    parsed, are the shapes.  For models that write English and have learnt `seq2seq_objective`.  0: none, the search
+    finds the shape itself."""
     sample: bool = False
     """Draw infills instead of searching for the best: `beam` independent samples."""
     temperature: float = setting(1.0, gt=0)
@@ -113,19 +115,14 @@ class SearchOptions(Settings):
         """The paper's search: Algorithms 1 and 2 and nothing else."""
         return cls(alpha=0.8, score="sum", max_unary_repeats=-1)
 
-    @property
-    def width(self) -> int:
-        """The hypotheses kept at each depth, in all planned shapes together."""
-        return self.beam * max(1, self.num_plans)
-
     def for_texts(self, nbest: int, changes: Mapping[str, Any], widest: int | None = None) -> Self:
         """These settings, changed by a user, with a beam for so many texts.
 
         A beam that is asked for is as wide as the texts need at least; where none is, several texts have a few places
         more than there are of them, because some hypotheses are dropped, up to `widest`.  Where structures share the
         beam, several texts have as many structures, with two places each; where shapes are planned, two more of them
-        than texts, and the beam of each stays as it is.  A user who forbids copies gets none, whatever the others are
-        like.
+        than texts, each with the share that it has for one text.  A user who forbids copies gets none, whatever the
+        others are like.
 
         >>> plain = SearchOptions(beam=5)
         >>> [plain.for_texts(nbest, {}).beam for nbest in (1, 5)], plain.for_texts(5, {"beam": 2}).beam
@@ -133,15 +130,17 @@ class SearchOptions(Settings):
         >>> varied = SearchOptions(beam=6, num_structures=3).for_texts(5, {})
         >>> varied.beam, varied.num_structures
         (13, 5)
-        >>> planned = SearchOptions(beam=3, num_plans=4).for_texts(5, {})
+        >>> planned = SearchOptions(beam=8, num_plans=4).for_texts(5, {})
         >>> planned.beam, planned.num_plans
-        (3, 7)
+        (14, 7)
         """
         changes = renamed("SearchOptions", changes, warn=True)
         options = self.changed({"copy_fallback": False} | changes if changes.get("forbid_copy") else changes)
         if options.num_plans and nbest > 1:
-            plans = nbest + 2 if "num_plans" not in changes else options.num_plans
-            return options.changed({"num_plans": max(options.num_plans, plans)})
+            plans = options.num_plans if "num_plans" in changes else max(options.num_plans, nbest + _SPARE_PLANS)
+            beam = options.beam if "beam" in changes else plans * max(1, options.beam // options.num_plans)
+            beam = max(nbest, beam if widest is None else min(beam, widest))
+            return options.changed({"num_plans": plans, "beam": beam})
         varied = nbest > 1 and options.num_structures > 0 and "num_structures" not in changes
         wanted = nbest if nbest == 1 or "beam" in changes else (2 if varied else 1) * nbest + _SPARE
         if widest is not None:

@@ -51,15 +51,16 @@ class Planner:
 
     def plan(self, requests: Sequence[SearchRequest], runtime: Runtime) -> None:
         """Have requests, whose sources are encoded, grow in the shapes of their drafts, the likeliest first."""
-        counts = [_DRAFTS * request.options.num_plans for request in requests]
+        plans = [min(request.options.num_plans, request.options.beam) for request in requests]
+        counts = [_DRAFTS * count for count in plans]
         longest = [round(_LONGER * len(request.source)) + _MORE for request in requests]
         sources = [request.encoded for request in requests]
         drafts = write_drafts(runtime, sources, counts, longest, [_budget(request) for request in requests])
         texts = [(self.vocabulary.decode(ids), None) for own in drafts for ids in own]
         shapes = iter(self.steerer.exemplar_shapes(texts))
-        for request, own, most in zip(requests, drafts, longest, strict=True):
+        for request, own, count, most in zip(requests, drafts, plans, longest, strict=True):
             fitting = [shape for _, shape in zip(own, shapes, strict=False) if shape.depth <= request.options.max_depth]
-            chosen = list(dict.fromkeys(fitting))[: request.options.num_plans]
+            chosen = list(dict.fromkeys(fitting))[:count]
             # An infill is no longer than a draft, the labels of its tree, and a part for each of them.
             limit = most + 2 * max((str(shape).count("(") for shape in chosen), default=0)
             request.follow(self._constraint(chosen) if chosen else None, len(chosen), limit)

@@ -82,7 +82,7 @@ class SearchRequest:
         self.planner = planner
         """Finds the shapes that it is to grow in, before it begins."""
         self.plans = 1
-        """In how many planned shapes it grows, each with a beam of its own."""
+        """In how many planned shapes it grows, each with a share of the beam."""
         self.longest: int | None = None
         """The most tokens of an infill in planned shapes."""
         self.wanted = wanted
@@ -127,10 +127,14 @@ class SearchRequest:
         return [replace(self.start, plan=plan) for plan in range(self.plans)]
 
     def follow(self, shapes: Constraint | None, plans: int, longest: int) -> None:
-        """Grow in so many planned shapes, whose infills have at most `longest` tokens; in any where there are none."""
+        """Grow in so many planned shapes, whose infills have at most `longest` tokens; in any where there are none.
+
+        From then on the options' beam is each shape's share of it.
+        """
         self.planner = None
         if shapes is not None:
             self.fixed_constraints, self.plans, self.longest = (*self.fixed_constraints, shapes), plans, longest
+            self.options = self.options.changed({"beam": max(1, self.options.beam // plans)})
             self.beam = self._first_beam()
             self._set_rules()
 
@@ -339,7 +343,7 @@ class SearchRequest:
     def spend(self, rows: int) -> None:
         """Count decoder steps; beyond what one request may take it is given up."""
         self.row_steps += rows
-        most = self.options.max_row_steps * self.options.beam
+        most = self.options.max_row_steps * self.options.beam * self.plans
         if most and self.row_steps > most:
             self.error = TooMuchWork(
                 f"the search took more than {most} steps",

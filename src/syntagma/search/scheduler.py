@@ -36,7 +36,7 @@ _READY_SHARE = 4
 """New tasks are begun where one of so many requests has some: together they cost less than one by one."""
 
 _HEAVY_ROWS, _HEAVY_SOURCE = 1_600, 500
-"""A request is heavy that has taken so many row steps, or whose subwords times its width are so many, or that has a
+"""A request is heavy that has taken so many row steps, or whose subwords times its beam are so many, or that has a
 slow constraint, or that is one of many of a call: those share a lane."""
 
 _ROWS_ABREAST = 64
@@ -196,7 +196,7 @@ class Scheduler:
         abreast = max(1, self._abreast // max(1, self.running))
         with self.watch("choice"):
             for request in self._ready:
-                most = min(abreast, max(1, _ROWS_ABREAST // request.options.width)) if self.fair else abreast
+                most = min(abreast, max(1, _ROWS_ABREAST // request.options.beam)) if self.fair else abreast
                 fresh = request.next_tasks(most)
                 self._waiting += fresh
                 if not fresh:
@@ -226,7 +226,7 @@ class Scheduler:
             request.encoded = handle
 
     def _is_heavy(self, request: SearchRequest) -> bool:
-        predicted = len(request.source) * request.options.width
+        predicted = len(request.source) * request.options.beam
         slow = any(constraint.slow for constraint in request.constraints)
         many = request.call is not None
         return self.fair and (many or slow or request.row_steps > _HEAVY_ROWS or predicted > _HEAVY_SOURCE)
