@@ -9,7 +9,7 @@ from syntagma.search import Generator
 from syntagma.search.show import draw_trace
 from syntagma.tree import draw
 
-SENTENCE = "The police said that the road was closed because of an accident."
+SENTENCE = "Scientists warn that the glacier could disappear within fifty years."
 
 
 def main(sentence: str = SENTENCE) -> None:

@@ -23,6 +23,7 @@ from syntagma.network.purpose import Purpose
 from syntagma.runtime.base import Runtime
 from syntagma.search.constraints.base import Constraint
 from syntagma.search.constraints.budget import WordBudgetConstraint
+from syntagma.search.constraints.case import CaseConstraint
 from syntagma.search.constraints.characters import CharacterConstraint, ReadableConstraint
 from syntagma.search.constraints.copy import CopyConstraint, core
 from syntagma.search.constraints.grammar import InfillGrammar
@@ -317,6 +318,8 @@ class Generator:
             yield RepeatConstraint(vocabulary)
         if (size := options.no_repeat_ngram_size) and not repeats_ngram(source, size, vocabulary):
             yield NgramConstraint(size, vocabulary)
+        if options.keep_capital and text.lstrip()[:1].isupper():
+            yield CaseConstraint(vocabulary)
         if options.no_repeated_words:
             yield WordBudgetConstraint(text, vocabulary)
         if options.keep_literals:

@@ -55,8 +55,8 @@ class SearchOptions(Settings):
     copy_margin: float = setting(0.0, ge=0)
     """Leave out a finished text that is less faithful than the source itself, by more than this: its
     log-probability written in one go, for each subword, and the noisy channel's; and one that is that much worse than
-    the best.  Where that leaves none, return the source, with a note, unless copies are forbidden.  For paraphrasers
-    that are reranked; 0: never."""
+    the best; of several texts those after the first by more than three times this.  Where that leaves none, return the
+    source, with a note, unless copies are forbidden.  For paraphrasers that are reranked; 0: never."""
     no_adjacent_repeats: bool = False
     """Leave out a hypothesis that says the same words twice in a row as long as there is another, unless the source
     does it too."""
@@ -66,6 +66,9 @@ class SearchOptions(Settings):
     no_repeated_words: bool = False
     """Write no word of four letters or more, function words apart, more often than the source does, or twice.  For
     paraphrasers of English."""
+    keep_capital: bool = False
+    """Leave out a text that begins with a small letter as long as there is another, where the source begins with a
+    capital."""
     known_words_only: bool = False
     """Write no words that the model makes up from pieces: every word is one that it has met, which its folder must
     list (`words.txt`), or one of the source."""

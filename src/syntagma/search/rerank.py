@@ -16,6 +16,9 @@ from syntagma.search.options import SearchOptions
 from syntagma.search.request import SearchRequest
 from syntagma.search.selection import new_pairs
 
+_FURTHER = 3.0
+"""How many times `copy_margin` texts after the first may be behind."""
+
 Pair = tuple[IdTuple, IdTuple]
 """What is read, and what is written from it."""
 
@@ -119,12 +122,19 @@ def _order(request: SearchRequest, scores: Mapping[Pair, float], scored: bool) -
 
 
 def _leave_out_unfaithful(request: SearchRequest, scores: Mapping[Pair, float]) -> None:
-    """Keep the texts that are nearly as faithful as the source itself, and nearly as good as the best."""
+    """Keep the texts that are nearly as faithful as the source itself, and nearly as good as the best; where several
+    are asked for and one is, those after it may be further behind."""
     margin, ranks = request.options.copy_margin, request.rank_scores
-    least = _faithfulness(request.source_as_target, request, scores) - margin
-    worst = max(ranks[text] for text in request.beam) - margin
-    kept = [text for text in request.beam if ranks[text] >= worst]
-    request.leave_out([text for text in kept if _faithfulness(text.ids, request, scores) >= least])
+    source = _faithfulness(request.source_as_target, request, scores)
+    best = max(ranks[text] for text in request.beam)
+
+    def within(margin: float) -> list[Hypothesis]:
+        kept = [text for text in request.beam if ranks[text] >= best - margin]
+        return [text for text in kept if _faithfulness(text.ids, request, scores) >= source - margin]
+
+    faithful = within(margin)
+    further = within(_FURTHER * margin) if faithful and request.wanted > 1 else []
+    request.leave_out([*faithful, *(text for text in further if text not in faithful)])
 
 
 def _faithfulness(ids: IdTuple, request: SearchRequest, scores: Mapping[Pair, float]) -> float:
