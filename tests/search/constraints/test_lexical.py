@@ -121,11 +121,11 @@ class TestBundled:
     def test_no_sentence_is_lost(self) -> None:
         generator = paraphraser()
         text = "I bought a car. It is red! Do you like it?"
-        free = generator(text)[0].text
         for asked in ({"must": ["car"]}, {"must": ["purchased"]}, {"must_not": ["zebra"]}, {"start": "<NP> <VP> ."}):
             found = generator(text, **asked)[0].text  # type: ignore[arg-type]
             assert found.count(".") + found.count("!") + found.count("?") == 3, found
-            assert found.endswith(free.split(". ")[-1])
+            assert "red" in found
+            assert "like it" in found
         assert "car" in generator(text, must=["car"])[0].text
         assert generator("He left. Nobody answered.")[0].text.endswith("answered.")
 
