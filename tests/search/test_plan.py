@@ -98,6 +98,10 @@ def test_where_no_text_fits_the_shapes_the_source_is_returned(generator: Generat
     request.settle()
     (output,) = generator.outputs(request, Steering())  # type: ignore[misc]
     assert (output.text, output.note) == (TEXTS[0], RETURNED_UNCHANGED)
+    (strict,) = requests(generator, OPTIONS.changed({"forbid_copy": True, "copy_fallback": False}))
+    strict.longest, strict.beam = 9, []
+    strict.settle()
+    assert "repeats the source" in str(generator.outputs(strict, Steering()))
 
 
 def test_neighbours_change_nothing(generator: Generator) -> None:

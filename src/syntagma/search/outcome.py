@@ -26,7 +26,8 @@ def check_found(request: SearchRequest) -> None:
         raise ConfigError(
             "no output meets the constraints on words and labels", remedy="ask for fewer words, or widen the beam"
         )
-    if any(isinstance(constraint, TemplateConstraint) for constraint in request.fixed_constraints):
+    asked = request.longest is None  # by the user, not planned
+    if asked and any(isinstance(constraint, TemplateConstraint) for constraint in request.fixed_constraints):
         raise TemplateError("no output of this model has the template's shape", remedy="loosen it with '...' or '*'")
     if any(isinstance(constraint, CopyConstraint) and constraint.strict for constraint in request.fixed_constraints):
         raise ConfigError(

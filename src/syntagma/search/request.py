@@ -306,7 +306,8 @@ class SearchRequest:
 
     def settle(self) -> None:
         """At the end: return the source where all else is bad, and choose among the texts of both passes."""
-        if not self.beam and self.longest is not None:  # no text fits the shapes that were planned
+        copies = self.options.copy_fallback or not self.options.forbid_copy
+        if not self.beam and self.longest is not None and copies:  # no text fits the shapes that were planned
             self.unchanged, self.note = True, RETURNED_UNCHANGED
         best = min(map(self.competition.badness, self.beam), default=CopyConstraint.weight + 1)
         if self._last_copy is not None and best >= CopyConstraint.weight and self.finished:
