@@ -18,7 +18,7 @@ FILES = ("config.json", WEIGHTS, "tokenizer.json", "words.txt", "README.md", "*.
 """The files of a model's folder; nothing else is fetched."""
 _MARIAN_FILES = ("config.json", "model.safetensors", "pytorch_model.bin", "vocab.json", "source.spm", "target.spm")
 _CTRANSLATE2_FILES = ("model.bin", "shared_vocabulary.json", "sentencepiece.model", "spm.model", "source.model")
-PRETRAINED_FILES = (*_MARIAN_FILES, *_CTRANSLATE2_FILES)
+PRETRAINED_FILES = (*_MARIAN_FILES, *_CTRANSLATE2_FILES, "tokenizer.json")
 """The files of pretrained models' folders, as Hugging Face and as CTranslate2 store them."""
 
 _BUNDLED = Path(__file__).parent / "bundled"

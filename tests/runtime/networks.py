@@ -39,6 +39,11 @@ KINDS: dict[str, dict[str, Any]] = {
         "norm": "post", "context_norm": "pre", "activation": "swish", "positions": "marian",
         "output_bias": True, "outputs": 50,
     },
+    "as T5": {
+        "norm_kind": "rms", "activation": "gated-gelu", "positions": "relative", "head_width": 6, "copy": True,
+        "output_embedding": True, "outputs": 50, "label_index": True, "decoder_layers": 2,
+    },
+    "context in every second layer": {"decoder_layers": 4, "context_attention_every": 2, "history": True},
     "copy concat": {"architecture": "concat", "copy": True, "label_index": True},
 }
 # fmt: on

@@ -11,6 +11,9 @@ from syntagma.text.subwords import END, PAD, PART_ID, SEP, START, TOP_ID
 
 Architecture = Literal["extra-encoder", "extra-attention", "concat", "seq2seq", "linearised"]
 
+RMS_EPSILON = 1e-6
+"""What norms that only scale add to the mean square."""
+
 
 @dataclass(frozen=True)
 class ModelConfig(Settings):
@@ -29,6 +32,8 @@ class ModelConfig(Settings):
     """The width of all states."""
     heads: int = setting(8, ge=1)
     """Attention heads."""
+    head_width: int | None = setting(None, ge=1)
+    """The width of a head; None: they share the width of the states."""
     feed_forward: int = setting(2048, ge=1)
     """The width of the feed-forward layers."""
     source_layers: int = setting(6, ge=1)
@@ -37,16 +42,21 @@ class ModelConfig(Settings):
     """Layers of the context encoder."""
     decoder_layers: int = setting(3, ge=1)
     """Layers of the decoder."""
+    context_attention_every: int = setting(1, ge=1)
+    """One in so many of the decoder's layers attends to the context, counted from the last; 1: all of them."""
     dropout: float = setting(0.1, ge=0, lt=1)
     """The share of states that training drops."""
-    activation: Literal["relu", "gelu", "swish"] = "relu"
-    """The activation of the feed-forward layers."""
+    activation: Literal["relu", "gelu", "swish", "gated-gelu"] = "relu"
+    """The activation of the feed-forward layers; `gated-gelu` has T5's, with a second layer beside the first."""
     norm: Literal["pre", "post"] = "pre"
     """Whether layer norms stand before or after each sublayer."""
+    norm_kind: Literal["layer", "rms"] = "layer"
+    """Layer norms, or T5's, which only scale."""
     context_norm: Literal["pre", "post"] | None = None
     """The norm of the decoder's attention to the context, where it is another than that of all else."""
-    positions: Literal["sinusoidal", "marian", "learned"] = "sinusoidal"
-    """`marian` has the sinusoids of Marian's models, whose wavelengths differ a little."""
+    positions: Literal["sinusoidal", "marian", "learned", "relative"] = "sinusoidal"
+    """`marian` has the sinusoids of Marian's models, whose wavelengths differ a little; `relative` has T5's biases on
+    how far tokens are apart."""
     max_positions: int = setting(512, ge=1)
     """The longest sequence."""
     first_position: int = 0
@@ -58,6 +68,8 @@ class ModelConfig(Settings):
     """The ids that can be written are those below it; None: all.  Others stand in sources only."""
     output_bias: bool = False
     """A bias for every id that can be written."""
+    output_embedding: bool = False
+    """Embeddings for what is written apart from those for what is read."""
     copy: bool = False
     """A pointer into the source beside the output layer."""
     label_index: bool = False
@@ -79,7 +91,7 @@ class ModelConfig(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.width % self.heads or self.width % 2:
+        if (self.head_width is None and self.width % self.heads) or self.width % 2:
             raise ConfigError(
                 f"a width of {self.width} does not divide among {self.heads} heads",
                 remedy="choose an even multiple of the heads",
@@ -87,6 +99,9 @@ class ModelConfig(Settings):
         if self.outputs is not None and not 0 < self.outputs <= self.vocabulary:
             what = f"{self.outputs} ids cannot be written out of {self.vocabulary}"
             raise ConfigError(what, remedy="give outputs of at most the vocabulary")
+        if self.positions == "relative" and self.architecture in ("concat", "extra-attention"):
+            what = f"{self.architecture} has no relative positions"
+            raise ConfigError(what, remedy="use architecture=extra-encoder or seq2seq, or other positions")
         if self.architecture == "extra-encoder" and self.context_layers < 1:
             raise ConfigError("the extra encoder has no layers", remedy="give context_layers of at least 1")
         if self.seq2seq_objective and not self.guided:
@@ -100,6 +115,11 @@ class ModelConfig(Settings):
         return (*self.labels, self.part, self.end)
 
     @property
+    def head_size(self) -> int:
+        """The width of each head."""
+        return self.head_width or self.width // self.heads
+
+    @property
     def guided(self) -> bool:
         """Whether the model fills contexts, rather than writing its target in one go."""
         return self.architecture in ("extra-encoder", "extra-attention", "concat")
@@ -108,6 +128,23 @@ class ModelConfig(Settings):
     def attends_to_context(self) -> bool:
         """Whether the decoder has an attention over the context apart from that over the source."""
         return self.architecture in ("extra-encoder", "extra-attention")
+
+    @property
+    def context_attentions(self) -> tuple[int, ...]:
+        """The numbers of the decoder's layers that attend to the context.
+
+        >>> preset("base", 100, decoder_layers=6, context_attention_every=2).context_attentions
+        (1, 3, 5)
+        """
+        if not self.attends_to_context:
+            return ()
+        return tuple(
+            range(
+                (self.decoder_layers - 1) % self.context_attention_every,
+                self.decoder_layers,
+                self.context_attention_every,
+            )
+        )
 
 
 _BASE = {

@@ -1,8 +1,8 @@
 """The parts of a Transformer.
 
-Shapes: B rows, L or T positions of a query, M positions of keys and values, H heads, W the width, D = W / H.  A mask is
-a float tensor that broadcasts to [B, H, T, M] and is added to the attention scores: 0 where a query may look, very
-negative where not.
+Shapes: B rows, L or T positions of a query, M positions of keys and values, H heads of width D, W the width of states.
+A mask is a float tensor that broadcasts to [B, H, T, M] and is added to the attention scores: 0 where a query may look,
+very negative where not.
 """
 
 from __future__ import annotations
@@ -15,10 +15,16 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from syntagma.network.config import ModelConfig
+from syntagma.network.config import RMS_EPSILON, ModelConfig
+from syntagma.network.relative import BUCKETS, distance_buckets
 
 FORBIDDEN = -1e9
-_ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu, "swish": F.silu}
+_ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "relu": F.relu,
+    "gelu": F.gelu,
+    "swish": F.silu,
+    "gated-gelu": lambda states: F.gelu(states, approximate="tanh"),
+}
 
 
 class KeyValue(NamedTuple):
@@ -35,12 +41,13 @@ class KeyValue(NamedTuple):
 class Attention(nn.Module):
     """Multi-head attention over keys and values that can be kept."""
 
-    def __init__(self, width: int, heads: int) -> None:
+    def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.heads = heads
-        self.query = nn.Linear(width, width)
-        self.memory = nn.Linear(width, 2 * width)
-        self.output = nn.Linear(width, width)
+        self.heads = config.heads
+        inner = config.heads * config.head_size
+        self.query = nn.Linear(config.width, inner)
+        self.memory = nn.Linear(config.width, 2 * inner)
+        self.output = nn.Linear(inner, config.width)
 
     def project_kv(self, states: Tensor) -> KeyValue:
         """Keys and values of states [B, M, W]."""
@@ -54,11 +61,11 @@ class Attention(nn.Module):
         return done
 
     def attend(self, queries: Tensor, cache: KeyValue, mask: Tensor | None) -> Tensor:
-        """The values that queries [B, T, W] attend to: [B, T, W], the heads side by side."""
-        rows, size, width = queries.shape
+        """The values that queries [B, T, H * D] attend to: [B, T, H * D], the heads side by side."""
+        rows, size, inner = queries.shape
         heads = queries.view(rows, size, self.heads, -1).transpose(1, 2)
         values = _attend(heads, cache, mask)
-        return values.transpose(1, 2).reshape(rows, size, width)
+        return values.transpose(1, 2).reshape(rows, size, inner)
 
 
 def _attend(queries: Tensor, cache: KeyValue, mask: Tensor | None) -> Tensor:
@@ -71,12 +78,17 @@ def _attend(queries: Tensor, cache: KeyValue, mask: Tensor | None) -> Tensor:
         return F.scaled_dot_product_attention(queries.float(), keys, values, attn_mask=mask).to(queries.dtype)
 
 
+def make_norm(config: ModelConfig) -> nn.Module:
+    """A norm of states [..., W]."""
+    return nn.LayerNorm(config.width) if config.norm_kind == "layer" else nn.RMSNorm(config.width, eps=RMS_EPSILON)
+
+
 class Block(nn.Module):
     """A sublayer with its norm, dropout and residual, norm first or last."""
 
     def __init__(self, config: ModelConfig, norm: str | None = None) -> None:
         super().__init__()
-        self.norm = nn.LayerNorm(config.width)
+        self.norm = make_norm(config)
         self.pre = (norm or config.norm) == "pre"
         self.dropout = config.dropout
 
@@ -95,7 +107,7 @@ class AttentionBlock(Block):
 
     def __init__(self, config: ModelConfig, norm: str | None = None) -> None:
         super().__init__(config, norm)
-        self.attention = Attention(config.width, config.heads)
+        self.attention = Attention(config)
 
     def to_self(self, states: Tensor, mask: Tensor | None) -> Tensor:
         """States [B, L, W] that look at each other."""
@@ -108,17 +120,20 @@ class AttentionBlock(Block):
 
 
 class FeedForwardBlock(Block):
-    """Two linear layers as a sublayer."""
+    """Two linear layers as a sublayer, the first of them with a gate where the activation has one."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__(config)
         self.inner = nn.Linear(config.width, config.feed_forward)
+        self.gate = nn.Linear(config.width, config.feed_forward) if config.activation == "gated-gelu" else None
         self.outer = nn.Linear(config.feed_forward, config.width)
         self.activation = _ACTIVATIONS[config.activation]
 
     def forward(self, states: Tensor) -> Tensor:
         """States [B, L, W] changed one by one."""
-        return self.after(states, self.outer(self.activation(self.inner(self.before(states)))))
+        seen = self.before(states)
+        inner = self.activation(self.inner(seen))
+        return self.after(states, self.outer(inner if self.gate is None else inner * self.gate(seen)))
 
 
 class EncoderLayer(nn.Module):
@@ -141,10 +156,13 @@ class Encoder(nn.Module):
     def __init__(self, config: ModelConfig, layers: int) -> None:
         super().__init__()
         self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(layers))
-        self.norm = nn.LayerNorm(config.width) if config.norm == "pre" else nn.Identity()
+        self.norm = make_norm(config) if config.norm == "pre" else nn.Identity()
+        self.relative = RelativePositions(config, both_sides=True) if config.positions == "relative" else None
 
-    def forward(self, states: Tensor, mask: Tensor | None) -> Tensor:
-        """States [B, L, W] -> [B, L, W]."""
+    def forward(self, states: Tensor, mask: Tensor) -> Tensor:
+        """States [B, L, W] -> [B, L, W]; what may see each other must stand together."""
+        if self.relative is not None:
+            mask = mask + self.relative.between(states.shape[1]).to(mask.dtype)
         for layer in self.layers:
             states = layer(states, mask)
         done: Tensor = self.norm(states)
@@ -191,12 +209,13 @@ class Projected(NamedTuple):
 
 
 class DecoderLayer(nn.Module):
-    """Self-attention, attention to the context where there is one, attention to the source, feed-forward."""
+    """Self-attention, attention to the context where the layer of that number has one, to the source, feed-forward."""
 
-    def __init__(self, config: ModelConfig) -> None:
+    def __init__(self, config: ModelConfig, number: int) -> None:
         super().__init__()
         self.self_attention = AttentionBlock(config)
-        self.context_attention = AttentionBlock(config, config.context_norm) if config.attends_to_context else None
+        attends = number in config.context_attentions
+        self.context_attention = AttentionBlock(config, config.context_norm) if attends else None
         self.source_attention = AttentionBlock(config)
         self.feed_forward = FeedForwardBlock(config)
 
@@ -210,8 +229,32 @@ class DecoderLayer(nn.Module):
         return done
 
 
+class RelativePositions(nn.Module):
+    """Biases on attention scores for how far a key is from its query, one for each head."""
+
+    buckets: Tensor
+
+    def __init__(self, config: ModelConfig, both_sides: bool) -> None:
+        super().__init__()
+        self.most = config.max_positions
+        self.table = nn.Embedding(BUCKETS, config.heads)
+        buckets = distance_buckets(range(-self.most, self.most + 1), both_sides)
+        self.register_buffer("buckets", torch.from_numpy(buckets), persistent=False)
+
+    def forward(self, distances: Tensor) -> Tensor:
+        """Biases [N, H, L, M] of distances [N, L, M], each a key's position less its query's."""
+        biases: Tensor = self.table(self.buckets[distances + self.most])
+        return biases.permute(0, 3, 1, 2)
+
+    def between(self, size: int) -> Tensor:
+        """Biases [1, H, L, L] between so many tokens in a row."""
+        places = torch.arange(size, device=self.buckets.device)
+        biases: Tensor = self((places[None, :] - places[:, None])[None])
+        return biases
+
+
 class Positions(nn.Module):
-    """Embeddings of positions: learned, or sines then cosines as in the authors' program."""
+    """Embeddings of absolute positions: learned, or sines then cosines as in the authors' program."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import pickle
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -34,6 +34,21 @@ _SUBLAYERS = {
     "feed_forward.norm": "final_layer_norm",
 }
 """Our names of a layer's parts, and Marian's."""
+
+
+class PretrainedModel(Protocol):
+    """A pretrained model to start from."""
+
+    @property
+    def folder(self) -> Path:
+        """Where it was read from."""
+
+    @property
+    def shape(self) -> dict[str, Any]:
+        """Settings of `ModelConfig` that a network must have in common with it."""
+
+    def initial_weights(self, config: ModelConfig, subwords: Subwords) -> dict[str, Tensor]:
+        """The weights of a network of ours that it has, under our names."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +78,10 @@ class MarianModel:
     def layers(self, side: str) -> int:
         """How many layers the encoder or the decoder has."""
         return int(self.config[f"{side}_layers"])
+
+    def initial_weights(self, config: ModelConfig, subwords: Subwords) -> dict[str, Tensor]:
+        """The weights of a network of ours that the model has, under our names."""
+        return initial_weights(self, config, subwords)
 
 
 def is_marian(folder: Path) -> bool:
@@ -177,24 +196,32 @@ def _embeddings(model: MarianModel, subwords: Subwords) -> tuple[Tensor, Tensor]
     bias[subwords.first_text_id :] = their_bias.min()  # text that Marian lacks, such as bytes, is written rarely
     embedding[PAD] = 0.0
     origin = {START: [int(model.config["decoder_start_token_id"])], END: [int(model.config["eos_token_id"])]}
-    segment = None
-    for number in range(subwords.first_text_id, subwords.size):
-        text = subwords.piece(number).decode("utf-8", errors="replace").replace(" ", SPACE)
-        if text in model.rows:
-            origin[number] = [model.rows[text]]
-        elif "\ufffd" not in text and not isinstance(subwords, SentencePieces):
-            segment = segment or Unigram(read_piece_scores(model.folder).target)
-            parts = [piece for piece, _ in segment(text.replace(SPACE, " "))]
-            if all(part in model.rows for part in parts):
-                origin[number] = [model.rows[part] for part in parts]
+    origin |= known_rows(subwords, model.rows, lambda: Unigram(read_piece_scores(model.folder).target))
     for number, rows in origin.items():
         embedding[number] = theirs[rows].mean(dim=0)
         bias[number] = their_bias[rows].mean()
     return embedding, bias
 
 
-def check_shape(model: MarianModel, config: ModelConfig) -> None:
-    """Refuse settings that make another network than Marian's weights fit into."""
+def known_rows(subwords: Subwords, rows: Mapping[str, int], segmenter: Callable[[], Unigram]) -> dict[int, list[int]]:
+    """For each piece of a vocabulary of ours the rows of a pretrained model's table: that of the same piece, or those
+    of the pieces that its text is made of.  The segmenter is made where it is needed."""
+    found: dict[int, list[int]] = {}
+    segment = None
+    for number in range(subwords.first_text_id, subwords.size):
+        text = subwords.piece(number).decode("utf-8", errors="replace").replace(" ", SPACE)
+        if text in rows:
+            found[number] = [rows[text]]
+        elif "\ufffd" not in text and not isinstance(subwords, SentencePieces):
+            segment = segment or segmenter()
+            parts = [piece for piece, _ in segment(text.replace(SPACE, " "))]
+            if all(part in rows for part in parts):
+                found[number] = [rows[part] for part in parts]
+    return found
+
+
+def check_shape(model: PretrainedModel, config: ModelConfig) -> None:
+    """Refuse settings that make another network than a pretrained model's weights fit into."""
     wrong = [name for name, value in model.shape.items() if getattr(config, name) != value and name != "max_positions"]
     if wrong:
         told = ", ".join(f"{name}={model.shape[name]}" for name in wrong)

@@ -18,7 +18,17 @@ from torch.nn import functional as F
 
 from syntagma.network.batch import Batch, Contexts
 from syntagma.network.config import ModelConfig
-from syntagma.network.layers import Cached, DecoderLayer, Encoder, Itself, KeyValue, Positions, Projected
+from syntagma.network.layers import (
+    Cached,
+    DecoderLayer,
+    Encoder,
+    Itself,
+    KeyValue,
+    Positions,
+    Projected,
+    RelativePositions,
+    make_norm,
+)
 from syntagma.network.output import CopyHead, TokenScores, following, fused_linear_cross_entropy
 from syntagma.network.state import DecoderState, Feed, IntArray, SharedKV, join_layers, join_padded, lowest
 
@@ -95,20 +105,22 @@ class Network(nn.Module):
         super().__init__()
         self.config = config
         self.embedding = nn.Embedding(config.vocabulary, config.width, padding_idx=config.pad)
-        self.positions = Positions(config)
+        relative = config.positions == "relative"
+        self.positions = None if relative else Positions(config)
+        self.relative = RelativePositions(config, both_sides=False) if relative else None
         self.source_encoder = Encoder(config, config.source_layers)
         self.context_encoder = (
             Encoder(config, config.context_layers) if config.architecture == "extra-encoder" else None
         )
-        self.decoder = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder_layers))
-        self.decoder_norm = nn.LayerNorm(config.width) if config.norm == "pre" else nn.Identity()
+        self.decoder = nn.ModuleList(DecoderLayer(config, number) for number in range(config.decoder_layers))
+        self.decoder_norm = make_norm(config) if config.norm == "pre" else nn.Identity()
         self.slot = nn.Embedding(config.max_open_labels, config.width, padding_idx=0) if config.label_index else None
         self.parent = nn.Embedding(len(config.labels) + 1, config.width, padding_idx=0) if config.history else None
         self.birth = nn.Embedding(config.max_open_labels, config.width, padding_idx=0) if config.history else None
         self.copy = CopyHead(config.width) if config.copy else None
-        self.output_bias = (
-            nn.Parameter(torch.zeros(config.outputs or config.vocabulary)) if config.output_bias else None
-        )
+        outputs = config.outputs or config.vocabulary
+        self.output_embedding = nn.Embedding(outputs, config.width) if config.output_embedding else None
+        self.output_bias = nn.Parameter(torch.zeros(outputs)) if config.output_bias else None
         self.apply(_initialise)
 
     @property
@@ -125,7 +137,10 @@ class Network(nn.Module):
         dtype, size = states.dtype, batch.inputs.shape[1]
         causal = torch.ones(size, size, dtype=torch.bool, device=states.device).tril()
         same_level = batch.level[:, None, :, None] == batch.level[:, None, None, :]
-        written = Itself(additive(same_level & causal, dtype))
+        mask = additive(same_level & causal, dtype)
+        if self.relative is not None:  # the tokens of a level stand together
+            mask = mask + self.relative.between(size).to(dtype)
+        written = Itself(mask)
         context = None
         if config.attends_to_context:
             assert batch.contexts is not None
@@ -155,14 +170,13 @@ class Network(nn.Module):
     def _score_targets(self, batch: Batch, encoded: Encoded) -> _Targets:
         """How the infill tokens of a batch are scored."""
         where = batch.level > 0
-        hidden, ids = self(batch, encoded)[where], batch.targets[where]
+        states, ids = self(batch, encoded), batch.targets[where]
+        hidden, sources, pointer = states[where], encoded.ids[where.nonzero()[:, 0]], None
         scores = fused_linear_cross_entropy(hidden, self.output_weight, ids, self.output_bias)
         nll = -scores.log_probabilities
-        rows = where.nonzero()[:, 0]
-        sources, pointer = encoded.ids[rows], None
         if self.copy is not None:
-            follows, padding = following(sources, batch.inputs[where]), sources == self.config.pad
-            pointer = self.copy.pointer(hidden, self.copy.key(encoded.states)[rows], padding, follows)
+            follows, padding = following(encoded.ids[:, None], batch.inputs), encoded.ids == self.config.pad
+            pointer = self.copy.pointer(states, self.copy.key(encoded.states), padding, follows)[where]
             nll = -self.copy.mixed(hidden, pointer, sources == ids[:, None], scores.log_probabilities)
         return _Targets(where, ids, hidden, scores, nll, sources, pointer)
 
@@ -218,12 +232,17 @@ class Network(nn.Module):
         rows, inner = feed.tokens.shape
         states = self._embed(feed.tokens, feed.positions, feed.part_index)
         mask = None
-        if first is None or inner > 1:
-            seen = torch.arange(size, device=states.device) <= feed.positions[:, :, None]
-            mask = additive(seen[:, None], states.dtype)
+        if first is None or inner > 1 or self.relative is not None:
+            places = torch.arange(size, device=states.device)
+            mask = additive((places <= feed.positions[:, :, None])[:, None], states.dtype)
+            if self.relative is not None:
+                mask = mask + self.relative(places - feed.positions[:, :, None]).to(mask.dtype)
         for number, layer in enumerate(self.layers):
             written = state.written(number, feed, first, size, mask)
-            context = None if state.contexts is None else state.contexts.seated(number, feed.context_seats)
+            context = None
+            if state.contexts is not None and layer.context_attention is not None:
+                place = self.config.context_attentions.index(number)
+                context = state.contexts.seated(place, feed.context_seats)
             states = layer(states, written, context, state.sources.seated(number, feed.source_seats))
         done: Tensor = self.decoder_norm(states).view(rows, inner, -1)
         return done
@@ -247,14 +266,19 @@ class Network(nn.Module):
 
     def _embed(self, ids: Tensor, places: Tensor, part_index: Tensor | None = None) -> Tensor:
         """Embeddings [B, L, W] of ids [B, L] at places counted from 0."""
-        states = self.embedding(ids) * self.config.width**0.5 + self.positions(places)
+        states = self._placed(ids, places)
         if self.slot is not None and part_index is not None:
             states = states + self.slot(part_index)
         return F.dropout(states, self.config.dropout, self.training)
 
+    def _placed(self, ids: Tensor, places: Tensor) -> Tensor:
+        """Embeddings of ids with those of their places, where positions are absolute."""
+        states: Tensor = self.embedding(ids) * self.config.width**0.5
+        return states if self.positions is None else states + self.positions(places)
+
     def _encode_contexts(self, contexts: Contexts) -> Tensor:
         """States [B, C, W] of contexts; each token sees its own level only."""
-        states = self.embedding(contexts.ids) * self.config.width**0.5 + self.positions(contexts.place)
+        states = self._placed(contexts.ids, contexts.place)
         if self.slot is not None:
             states = states + self.slot(contexts.label_index)
         if self.parent is not None and self.birth is not None:
@@ -268,6 +292,8 @@ class Network(nn.Module):
     @property
     def output_weight(self) -> Tensor:
         """The embeddings of what can be written, [outputs, W]."""
+        if self.output_embedding is not None:
+            return self.output_embedding.weight
         return self.embedding.weight[: self.config.outputs]
 
     def _logits(self, hidden: Tensor) -> Tensor:

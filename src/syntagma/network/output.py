@@ -84,20 +84,19 @@ class _LinearCrossEntropy(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None, Tensor | None, None]:
         states, embeddings, targets, chances = ctx.saved_tensors
         of_scores, of_smooth = gradients[:2]
-        back = torch.empty_like(states)
-        changes = torch.zeros(embeddings.shape, dtype=torch.float32, device=states.device)
-        of_bias = changes.new_zeros(len(embeddings)) if ctx.biased else None
+        back, of_logits = torch.empty_like(states), torch.empty_like(chances)
+        of_bias = states.new_zeros(len(embeddings), dtype=torch.float32) if ctx.biased else None
         smoothed = bool(of_smooth.any())
         share = (of_smooth - of_scores)[:, None].to(chances.dtype)
         for rows in _chunks(states, embeddings):
-            of_logits = chances[rows] * share[rows]
-            of_logits.scatter_add_(1, targets[rows, None], of_scores[rows, None].to(chances.dtype))
+            part = torch.mul(chances[rows], share[rows], out=of_logits[rows])
+            part.scatter_add_(1, targets[rows, None], of_scores[rows, None].to(chances.dtype))
             if smoothed:
-                of_logits -= (of_smooth[rows, None] / len(embeddings)).to(chances.dtype)
-            back[rows] = torch.mm(of_logits, embeddings)
-            changes += torch.mm(of_logits.t(), states[rows])
+                part -= (of_smooth[rows, None] / len(embeddings)).to(chances.dtype)
+            back[rows] = torch.mm(part, embeddings)
             if of_bias is not None:
-                of_bias += of_logits.sum(dim=0, dtype=torch.float32)
+                of_bias += part.sum(dim=0, dtype=torch.float32)
+        changes = torch.mm(of_logits.t(), states)  # in one go: adding it up touches all of the vocabulary each time
         return back.to(ctx.precisions[0]), changes.to(ctx.precisions[1]), None, of_bias, None
 
 
@@ -120,9 +119,12 @@ class CopyHead(nn.Module):
         are copied piece by piece."""
 
     def pointer(self, hidden: Tensor, keys: Tensor, padding: Tensor, follows: Tensor) -> Tensor:
-        """Log-probabilities over the source [N, S] of states [N, W], whose sources have keys [N, S, W]."""
-        scores = torch.einsum("nw,nsw->ns", self.query(hidden), keys) * keys.shape[-1] ** -0.5
-        return F.log_softmax((scores + self.follow * follows).masked_fill(padding, FORBIDDEN), dim=-1)
+        """Log-probabilities over the source [B, T, S] of states [B, T, W], whose sources have keys [B, S, W].
+
+        `padding` [B, S] is what is no source; `follows` [B, T, S] is `following` of each state's last token.
+        """
+        scores = torch.bmm(self.query(hidden), keys.transpose(1, 2)).float() * keys.shape[-1] ** -0.5
+        return F.log_softmax((scores + self.follow * follows).masked_fill(padding[:, None], FORBIDDEN), dim=-1)
 
     def shared_pointer(
         self, hidden: Tensor, shared: SharedKV, seats: Tensor, keys: Tensor, padding: Tensor, follows: Tensor
@@ -158,9 +160,9 @@ class CopyHead(nn.Module):
 
 
 def following(ids: Tensor, last: Tensor) -> Tensor:
-    """Where in sources [N, S] the token before is the one that was written last [N]: 1.0 there, else 0.0.
+    """Where in sources [..., S] the token before is the one that was written last [...]: 1.0 there, else 0.0.
 
     >>> following(torch.tensor([[7, 8, 9, 7]]), torch.tensor([8])).tolist()
     [[0.0, 0.0, 1.0, 0.0]]
     """
-    return F.pad((ids[:, :-1] == last[:, None]).float(), (1, 0))
+    return F.pad((ids[..., :-1] == last[..., None]).float(), (1, 0))

@@ -18,6 +18,8 @@ from syntagma.text.sentencepieces import read_sentencepieces
 
 SOURCE_FILES: Final = ("sentencepiece.model", "source.spm", "spm.model", "source.model")
 """Names of the only sentencepiece file of a folder; the first that is there counts."""
+TOKENIZER: Final = "tokenizer.json"
+"""The pieces of a T5 model, with their scores."""
 SHARED_VOCABULARY: Final = "shared_vocabulary.json"
 _BOTH_SIDES: Final = 0.95
 """The share of a vocabulary that a file must know to serve both sides."""
@@ -39,6 +41,9 @@ def read_piece_scores(folder: str | Path) -> PieceScores:
     if (folder / "target.spm").is_file() or (folder / "vocab.json").is_file():  # a Marian model has both
         source, target = (read_sentencepieces(folder / f"{side}.spm") for side in ("source", "target"))
         return PieceScores(source, target, shared=False)
+    if (folder / TOKENIZER).is_file():  # a T5 model has one list for both sides
+        scores = {piece: score for piece, score in read_unigram(folder / TOKENIZER) if score}
+        return PieceScores(scores, scores, shared=True)
     source = read_sentencepieces(find_source_file(folder))
     if not (folder / SHARED_VOCABULARY).is_file():
         return PieceScores(source, source, shared=True)
@@ -50,6 +55,22 @@ def read_piece_scores(folder: str | Path) -> PieceScores:
     }
     known = sum(piece in source for piece in by_rank)
     return PieceScores(source, source if known >= _BOTH_SIDES * len(by_rank) else by_rank, shared=True)
+
+
+def read_unigram(path: Path) -> list[tuple[str, float]]:
+    """The pieces of a unigram model in a `tokenizer.json` and their scores, in the order of their ids.
+
+    What is no text, such as the end, has a score of 0.
+    """
+    try:
+        model = json.loads(path.read_text(encoding="utf-8"))["model"]
+        if model["type"] != "Unigram":
+            raise ValueError(f"its pieces are of the kind {model['type']}")
+        return [(str(piece), float(score)) for piece, score in model["vocab"]]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(
+            f"no pieces can be read in it ({error})", Place(str(path)), "copy the whole model again"
+        ) from None
 
 
 def find_source_file(folder: Path) -> Path:

@@ -4,13 +4,13 @@ A model to start from (`init`) may have another vocabulary, another architecture
 common is taken; a layer that the model does not have begins as nothing: it adds zero to what passes through it, so a
 model with more layers starts where the model was.  What else another architecture has begins by chance.
 
-The model may also be a pretrained one of the Marian family, as Hugging Face stores it (`syntagma.network.marian`) or as
-CTranslate2 does (`syntagma.network.ctranslate2`).
+The model may also be a pretrained one: of the Marian family, as Hugging Face stores it (`syntagma.network.marian`) or
+as CTranslate2 does (`syntagma.network.ctranslate2`), or of the T5 family (`syntagma.network.t5`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,9 +23,10 @@ from syntagma.hub import PRETRAINED_FILES, bundled, fetch
 from syntagma.network.config import ModelConfig
 from syntagma.network.ctranslate2 import is_ctranslate2, read_ctranslate2
 from syntagma.network.layers import AttentionBlock, FeedForwardBlock
-from syntagma.network.marian import MarianModel, check_shape, initial_weights, is_marian, read_marian
+from syntagma.network.marian import PretrainedModel, check_shape, is_marian, read_marian
 from syntagma.network.network import Network
 from syntagma.network.output import CopyHead
+from syntagma.network.t5 import is_t5, read_t5
 from syntagma.text.subwords import Subwords
 from syntagma.train.config import TrainConfig
 from syntagma.train.data import check_vocabulary
@@ -33,7 +34,7 @@ from syntagma.train.data import check_vocabulary
 if TYPE_CHECKING:
     from syntagma.network.storage import Pretrained
 
-_BY_PIECE = ("embedding.weight", "output_bias")
+_BY_PIECE = ("embedding.weight", "output_embedding.weight", "output_bias")
 """Weights that have a row for each piece of the vocabulary."""
 _LITTLE = -4.0
 """The gate of a copy head that copies next to nothing, before the sigmoid."""
@@ -56,8 +57,8 @@ def starting_network(config: TrainConfig, corpus: Corpus) -> Network:
     if config.init is None:
         return Network(config.network(corpus.subwords))
     if (folder := _pretrained_folder(config.init)) is not None:
-        read = read_ctranslate2 if is_ctranslate2(folder) else read_marian
-        return _from_marian(read(folder), config, corpus)
+        read: Callable[[Path], PretrainedModel] = read_ctranslate2 if is_ctranslate2(folder) else read_marian
+        return _from_pretrained(read_t5(folder) if is_t5(folder) else read(folder), config, corpus)
     from syntagma.network.storage import from_pretrained
 
     start = from_pretrained(config.init)
@@ -79,19 +80,19 @@ def starting_network(config: TrainConfig, corpus: Corpus) -> Network:
 
 
 def _pretrained_folder(name: str) -> Path | None:
-    """The folder of a pretrained model of the Marian family, if the name is that of one; a hub id is fetched."""
+    """The folder of a pretrained model (Marian, T5), if the name is that of one; a hub id is fetched."""
     folder = Path(name)
     if not folder.exists() and name not in bundled("model") and "/" in name:
         folder = fetch(name, "model", PRETRAINED_FILES)
-    return folder if is_ctranslate2(folder) or is_marian(folder) else None
+    return folder if is_ctranslate2(folder) or is_marian(folder) or is_t5(folder) else None
 
 
-def _from_marian(model: MarianModel, config: TrainConfig, corpus: Corpus) -> Network:
+def _from_pretrained(model: PretrainedModel, config: TrainConfig, corpus: Corpus) -> Network:
     shape = config.network(corpus.subwords).to_dict() | model.shape | config.model
     network = Network(ModelConfig.from_dict(shape))
     check_shape(model, network.config)
     check_vocabulary(corpus, network.config)
-    weights = initial_weights(model, network.config, corpus.subwords)
+    weights = model.initial_weights(network.config, corpus.subwords)
     silenced(network, weights)
     for embedding in (network.slot, network.parent, network.birth):
         if embedding is not None:

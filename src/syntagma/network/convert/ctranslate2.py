@@ -34,6 +34,9 @@ def to_ctranslate2(network: Network, folder: str | Path, weights: Weights = "flo
             "CTranslate2 holds only models with one encoder, without copying and label indices",
             remedy="train with architecture=concat or seq2seq, copy=false and label_index=false",
         )
+    if network.positions is None:
+        what = "CTranslate2 has no place for relative positions here"
+        raise ConfigError(what, remedy="compare with a model that has absolute ones")
     spec = TransformerSpec.from_config(
         (config.source_layers, config.decoder_layers),
         config.heads,

@@ -25,6 +25,8 @@ def to_marian(network: Network) -> Any:
             "only a post-norm model with one encoder, without copying and label indices, fits into Marian",
             remedy="train with architecture=seq2seq or concat, norm=post",
         )
+    if config.positions == "relative":
+        raise ConfigError("Marian has no relative positions", remedy="compare with a model that has absolute ones")
     shape = MarianConfig(
         vocab_size=config.vocabulary,
         d_model=config.width,
@@ -61,6 +63,7 @@ def to_marian(network: Network) -> Any:
 
 def _renamed(network: Network) -> dict[str, Tensor]:
     config = network.config
+    assert network.positions is not None
     ours = network.state_dict()
     table = network.positions.table[config.first_position : config.first_position + config.max_positions]
     theirs: dict[str, Tensor] = {}

@@ -1,7 +1,7 @@
 """The parts of a Transformer as ONNX nodes, the counterpart of `network/layers.py`.
 
 States are [R, W]: all positions of all rows one below the other, so that every linear layer is one matrix product.
-Shapes: B rows, T positions of a query, M positions of keys and values, H heads, D = W / H.
+Shapes: B rows, T positions of a query, M positions of keys and values, H heads of width D.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ _ZERO_POINT = 128
 
 
 class Layers:
-    """Writes layers of one width and number of heads into a graph."""
+    """Writes layers of one width and number of heads into a graph; heads share the width where they have none."""
 
-    def __init__(self, graph: Graph, width: int, heads: int) -> None:
+    def __init__(self, graph: Graph, width: int, heads: int, depth: int | None = None) -> None:
         self.graph = graph
-        self.width, self.heads, self.depth = width, heads, width // heads
+        self.width, self.heads, self.depth = width, heads, depth or width // heads
+        self.inner = self.heads * self.depth
 
     def embed(self, table: str, ids: str) -> str:
         """The rows of an embedding [V, W] for ids [...]: [..., W]; only those rows are made float32."""
@@ -72,9 +73,16 @@ class Layers:
         weight, bias = self.graph.weight(f"{name}.weight"), self.graph.weight(f"{name}.bias")
         return self.graph.op("LayerNormalization", states, weight, bias, epsilon=epsilon)
 
+    def rms_norm(self, states: str, name: str, epsilon: float) -> str:
+        """States scaled to a mean square of one."""
+        weight = self.graph.weight(f"{name}.weight")
+        return self.graph.op("SimplifiedLayerNormalization", states, weight, epsilon=epsilon)
+
     def activate(self, states: str, kind: str) -> str:
-        """States through the activation `relu`, `gelu` or `swish`."""
+        """States through the activation `relu`, `gelu`, `swish` or `gated-gelu`, the gate apart."""
         graph = self.graph
+        if kind == "gated-gelu":
+            return graph.op("FastGelu", states, domain=MICROSOFT)
         if kind == "relu":
             return graph.op("Relu", states)
         if kind == "gelu":
@@ -82,16 +90,16 @@ class Layers:
         return graph.op("Mul", states, graph.op("Sigmoid", states))
 
     def split_heads(self, states: str, shape: str) -> str:
-        """[B * T, W] or [B, T, W] as [B, H, T, D]; `shape` is [B, T, H, D]."""
+        """[B * T, H * D] or [B, T, H * D] as [B, H, T, D]; `shape` is [B, T, H, D]."""
         return self.graph.op("Transpose", self.graph.op("Reshape", states, shape), perm=[0, 2, 1, 3])
 
     def join_heads(self, heads: str) -> str:
-        """[B, H, T, D] as [B * T, W]."""
+        """[B, H, T, D] as [B * T, H * D]."""
         rows = self.graph.op("Transpose", heads, perm=[0, 2, 1, 3])
-        return self.graph.op("Reshape", rows, self.graph.constant([-1, self.width]))
+        return self.graph.op("Reshape", rows, self.graph.constant([-1, self.inner]))
 
     def attend(self, queries: str, keys: str, values: str, mask: str) -> str:
-        """Attend with queries [B, H, T, D] to keys and values [B, H, M, D] under a mask that is added: [B * T, W]."""
+        """The sums of values that queries [B, H, T, D] attend to, under an added mask: [B * T, H * D]."""
         graph = self.graph
         scores = graph.op("FusedMatMul", queries, keys, domain=MICROSOFT, transB=1, alpha=self.depth**-0.5)
         shares = graph.op("Softmax", graph.op("Add", scores, mask), axis=-1)

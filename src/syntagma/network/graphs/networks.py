@@ -1,12 +1,14 @@
 """The graphs of a network: its encoder, its context encoder and a step of its decoder.
 
 They compute what `network/network.py` computes.  B sources, S source positions, Q contexts, C context positions,
-N rows, L tokens fed at once, T cached positions, H heads, D = W / H, V ids that can be written.
+N rows, L tokens fed at once, T cached positions, H heads of width D, V ids that can be written.
 """
 
 from __future__ import annotations
 
-from syntagma.network.config import ModelConfig
+from collections.abc import Iterable
+
+from syntagma.network.config import RMS_EPSILON, ModelConfig
 from syntagma.network.graphs.builder import MICROSOFT, Graph
 from syntagma.network.graphs.layers import Layers
 from syntagma.network.weightfile import WeightFile
@@ -30,7 +32,7 @@ def encoder_graph(config: ModelConfig, weights: WeightFile) -> bytes:
     shape = net.shape(batch, size, net.heads, net.depth)
     mask = net.mask(graph.op("Equal", ids, graph.constant(config.pad)))
     states = net.encoder(states, "source_encoder", config.source_layers, shape, mask)
-    net.output_keys_values(states, "source_attention", shape)
+    net.output_keys_values(states, "source_attention", range(config.decoder_layers), shape)
     if config.copy:
         keys = graph.op("Reshape", net.linear(states, "copy.key"), net.shape(batch, size, config.width))
         graph.output(keys, "copy_keys")
@@ -38,7 +40,8 @@ def encoder_graph(config: ModelConfig, weights: WeightFile) -> bytes:
 
 
 def context_graph(config: ModelConfig, weights: WeightFile) -> bytes:
-    """Contexts `ids` and what is known of each token [Q, C] to keys and values [Q, H, C, D] for each decoder layer."""
+    """Contexts `ids` and what is known of each token [Q, C] to keys and values [Q, H, C, D] for each decoder layer that
+    attends to them."""
     net = NetworkLayers(Graph("context", weights), config)
     graph = net.graph
     ids = graph.input("ids", "int64", ["Q", "C"])
@@ -54,7 +57,7 @@ def context_graph(config: ModelConfig, weights: WeightFile) -> bytes:
     own = config.architecture == "extra-encoder"
     name, count = ("context_encoder", config.context_layers) if own else ("source_encoder", config.source_layers)
     states = net.encoder(states, name, count, shape, mask)
-    net.output_keys_values(states, "context_attention", shape)
+    net.output_keys_values(states, "context_attention", config.context_attentions, shape)
     return graph.to_bytes()
 
 
@@ -76,7 +79,7 @@ class NetworkLayers(Layers):
     """The layers of one of our networks."""
 
     def __init__(self, graph: Graph, config: ModelConfig) -> None:
-        super().__init__(graph, config.width, config.heads)
+        super().__init__(graph, config.width, config.heads, config.head_width)
         self.config = config
         self.pre = config.norm == "pre"
 
@@ -88,16 +91,30 @@ class NetworkLayers(Layers):
     def tokens(self, ids: str, places: str) -> str:
         """Embeddings [B, L, W] of ids [B, L] at places [B, L] or [L].
 
-        Positions are learned, or come from `positions`, a table of sines that the runtime computes.
+        Absolute positions are learned, or come from `positions`, a table of sines that the runtime computes.
         """
         graph, config = self.graph, self.config
         states = graph.op("Mul", self.embed("embedding.weight", ids), graph.number(config.width**0.5))
+        if config.positions == "relative":
+            return states
         if config.first_position:
             places = graph.op("Add", places, graph.constant(config.first_position))
         if config.positions == "learned":
             return graph.op("Add", states, self.embed("positions.table", places))
         positions = graph.input("positions", "float32", ["places", config.width])
         return graph.op("Add", states, graph.op("Gather", positions, places))
+
+    def norm(self, states: str, name: str, epsilon: float = 1e-5) -> str:
+        """The norm of that name."""
+        if self.config.norm_kind == "rms":
+            return self.rms_norm(states, name, RMS_EPSILON)
+        return super().norm(states, name, epsilon)
+
+    def biased(self, mask: str, name: str, buckets: str) -> str:
+        """A mask [B, 1, L, M] with biases on distances, whose buckets are [L, M] or [B, L, M]: [B, H, L, M]."""
+        graph = self.graph
+        biases = graph.op("Gather", graph.weight(f"{name}relative.table.weight"), buckets)
+        return graph.op("Add", mask, graph.op("Transpose", biases, perm=[0, 3, 1, 2]))
 
     def before(self, states: str, block: str, pre: bool) -> str:
         """The input of a sublayer, normed first where norms stand before."""
@@ -109,9 +126,12 @@ class NetworkLayers(Layers):
         return states if pre else self.norm(states, f"{block}.norm")
 
     def feed_forward(self, states: str, block: str) -> str:
-        """Two linear layers as a sublayer."""
-        inner = self.linear(self.before(states, block, self.pre), f"{block}.inner")
-        change = self.linear(self.activate(inner, self.config.activation), f"{block}.outer")
+        """Two linear layers as a sublayer, the first of them with a gate where the activation has one."""
+        seen = self.before(states, block, self.pre)
+        inner = self.activate(self.linear(seen, f"{block}.inner"), self.config.activation)
+        if self.config.activation == "gated-gelu":
+            inner = self.graph.op("Mul", inner, self.linear(seen, f"{block}.gate"))
+        change = self.linear(inner, f"{block}.outer")
         return self.after(states, change, block, self.pre)
 
     def queries_keys_values(self, states: str, attention: str, shape: str) -> tuple[str, str, str]:
@@ -122,6 +142,8 @@ class NetworkLayers(Layers):
 
     def encoder(self, states: str, name: str, count: int, shape: str, mask: str) -> str:
         """A stack of encoder layers over states [B * L, W]; `shape` is [B, L, H, D]."""
+        if self.config.positions == "relative":
+            mask = self.biased(mask, f"{name}.", self.graph.input("distances", "int64", [1, "L", "L"]))
         for number in range(count):
             block = f"{name}.layers.{number}.self_attention"
             seen = self.before(states, block, self.pre)
@@ -130,9 +152,9 @@ class NetworkLayers(Layers):
             states = self.feed_forward(states, f"{name}.layers.{number}.feed_forward")
         return self.norm(states, f"{name}.norm") if self.pre else states
 
-    def output_keys_values(self, states: str, block: str, shape: str) -> None:
-        """Give back the keys and values of states [B * M, W] for each decoder layer."""
-        for number in range(self.config.decoder_layers):
+    def output_keys_values(self, states: str, block: str, layers: Iterable[int], shape: str) -> None:
+        """Give back the keys and values of states [B * M, W] for those layers of the decoder."""
+        for number in layers:
             both = self.linear(states, f"decoder.{number}.{block}.attention.memory")
             for name, part in zip(("keys", "values"), self.graph.ops("Split", both, outs=2, axis=1), strict=True):
                 self.graph.output(self.split_heads(part, shape), f"{name}{number}")
@@ -150,13 +172,18 @@ class _Decoder(NetworkLayers):
         self.rows, self.fed = self.size(self.ids, 0), self.size(self.ids, 1)
         self.heads_shape = self.shape(self.rows, self.fed, self.heads, self.depth)
         self.layouts = {name: self._layout(name) for name in ("source", "context")[: 1 + config.attends_to_context]}
-        states = self.tokens(self.ids, graph.input("places", "int64", ["N", "L"]))
+        relative = config.positions == "relative"
+        if relative:
+            buckets = graph.input("distances", "int64", ["N", "L", "T + L"])
+            self.self_mask = self.biased(self.self_mask, "", buckets)
+        places = "" if relative else graph.input("places", "int64", ["N", "L"])
+        states = self.tokens(self.ids, places)
         if config.label_index:
             states = graph.op("Add", states, self.embed("slot.weight", graph.input("slots", "int64", ["N", "L"])))
         states = graph.op("Reshape", states, graph.constant([-1, config.width]))
         for number in range(config.decoder_layers):
             states = self._look_back(states, number)
-            if config.attends_to_context:
+            if number in config.context_attentions:
                 states = self._look_at("context", states, number, config.context_norm)
             states = self._look_at("source", states, number)
             states = self.feed_forward(states, f"decoder.{number}.feed_forward")
@@ -200,16 +227,17 @@ class _Decoder(NetworkLayers):
             for kind in ("keys", "values")
         )
         shape = self.shape(self.size(layout, 0), -1, self.heads, self.depth)
-        attended = self.attend(self.split_heads(self._pack(queries, name), shape), keys, values, mask)
-        change = self.linear(self._unpack(attended, name, self.fed, self.width), f"{block}.attention.output")
+        packed = self._pack(queries, name, self.inner)
+        attended = self.attend(self.split_heads(packed, shape), keys, values, mask)
+        change = self.linear(self._unpack(attended, name, self.fed, self.inner), f"{block}.attention.output")
         return self.after(states, change, block, pre)
 
-    def _pack(self, values: str, name: str) -> str:
-        """Values of rows [N * L, W] as [P, most * L, W]."""
+    def _pack(self, values: str, name: str, width: int) -> str:
+        """Values of rows [N * L, X] as [P, most * L, X]."""
         graph = self.graph
         layout = self.layouts[name][0]
         laid = graph.op("Gather", graph.op("Reshape", values, self.shape(self.rows, -1)), layout)
-        return graph.op("Reshape", laid, self.shape(self.size(layout, 0), -1, self.width))
+        return graph.op("Reshape", laid, self.shape(self.size(layout, 0), -1, width))
 
     def _unpack(self, laid: str, name: str, fed: str, size: str | int) -> str:
         """The rows [N * L, X] again from [P * most * L, X] in any shape."""
@@ -262,11 +290,11 @@ class _Decoder(NetworkLayers):
     def _log_softmax(self, hidden: str) -> str:
         """The log-probabilities [R, V] of all that can be written after states [R, W]."""
         graph, config = self.graph, self.config
-        table = "embedding.weight"
+        table = "output_embedding.weight" if config.output_embedding else "embedding.weight"
         is_int8 = graph.weights[table].dtype == "int8"
         weight = graph.stored(table) if is_int8 else graph.weight(table)
         scale = graph.weight(f"{table}.scale") if is_int8 else ""
-        if self._outputs() < config.vocabulary:
+        if self._outputs() < graph.weights[table].shape[0]:
             until = graph.constant([0]), graph.constant([self._outputs()]), graph.constant([0])
             weight = graph.op("Slice", weight, *until)
             scale = graph.op("Slice", scale, *until) if scale else ""
@@ -284,7 +312,7 @@ class _Decoder(NetworkLayers):
         """The chance [P, most * L, S] of each source place for rows [N * L, W] that have just read tokens [N, L]."""
         graph, config = self.graph, self.config
         layout, _, mask = self.layouts["source"]
-        queries = self._pack(self.linear(hidden, "copy.query"), "source")
+        queries = self._pack(self.linear(hidden, "copy.query"), "source", config.width)
         keys = self.copy_keys
         scores = graph.op("FusedMatMul", queries, keys, domain=MICROSOFT, transB=1, alpha=config.width**-0.5)
         scores = graph.op("Add", scores, graph.op("Squeeze", mask, graph.constant([1])))
