@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from search_models import TEXTS, random_generator
+from search_models import TEXTS, random_model
 from syntagma.errors import ConfigError
 from syntagma.metrics.base import Segment
 from syntagma.metrics.edits import EditFollowed
@@ -36,8 +36,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from syntagma.network.storage import save_pretrained
 
     folder = tmp_path_factory.mktemp("models") / "random"
-    generator = random_generator(SUBWORDS, beam=2, max_depth=3, max_tokens=8)
-    save_pretrained(folder, generator.runtime.network, generator.vocabulary, "card")
+    save_pretrained(folder, random_model(SUBWORDS, seq2seq_objective=True), SUBWORDS, "card")
     return folder
 
 
@@ -101,8 +100,8 @@ def test_options_that_fit_no_recipe_are_refused(syntagma: Run, tmp_path: Path) -
     assert "'seq2seq=x' names no system; write SYSTEM=MODEL for one of guided" in said
     said = syntagma("reproduce", "trees", "--data", ".", "--test", "wmt", check=1).stderr
     assert "trees has no test set 'wmt'; choose from paranmt" in said
-    said = syntagma("reproduce", "diversity", "--pairs", "pairs.tsv", check=1).stderr
-    assert "seq2seq-paraphrase: there is no such folder" in said
+    said = syntagma("reproduce", "speed", "--pairs", "pairs.tsv", check=1).stderr
+    assert "seq2seq-de-en: there is no such folder" in said
 
 
 def test_stored_texts_may_be_plain_lines(tmp_path: Path) -> None:

@@ -48,7 +48,8 @@ WITHOUT_VALUES = ("GET /v1/models", "GET /healthz", "GET /readyz", "GET /metrics
 def test_no_request_makes_the_service_fail(server: Callable[..., Any], tmp_path: Path, mode: GenerationMode) -> None:
     line = {"source": "source", "outputs": {"a": "x", "b": "y"}}
     (tmp_path / "items.jsonl").write_text(json.dumps(line))
-    schema = schemathesis.openapi.from_url(server("--compare", "items.jsonl").address + "/openapi.json")
+    address = server("--compare", "items.jsonl", "--patience", "20").address  # beside other tests, too
+    schema = schemathesis.openapi.from_url(address + "/openapi.json")
     operations = {result.ok().label: result.ok() for result in schema.get_all_operations()}
     assert set(operations) == set(OPERATIONS)
     for name in OPERATIONS:

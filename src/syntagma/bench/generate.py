@@ -33,8 +33,9 @@ HOW = (
 )
 ALONE = {
     "rerank": "none", "channel_weight": 0.0, "novelty_weight": 0.0, "copy_margin": 0.0, "num_structures": 0,
-    "num_plans": 0, "known_words_only": False, "keep_literals": False, "no_adjacent_repeats": False,
-    "no_repeat_ngram_size": 0, "no_repeated_words": False, "keep_capital": False, "forbid_copy": False, "split": False,
+    "num_plans": 0, "num_drafts": 0, "known_words_only": False, "keep_literals": False,
+    "no_adjacent_repeats": False, "no_repeat_ngram_size": 0, "no_repeated_words": False, "keep_capital": False,
+    "forbid_copy": False, "split": False,
 }  # fmt: skip
 """The search without what its rivals do not do either."""
 

@@ -149,7 +149,7 @@ def generate(
     if chosen.explain is not None:
         options["split"] = False
     from syntagma.search import Generator
-    from syntagma.search.generator import AUTO
+    from syntagma.search.batches import AUTO
     from syntagma.stopwatch import Stopwatch
 
     batch = AUTO if chosen.batch_size == "auto" else chosen.batch_size

@@ -14,6 +14,7 @@ import numpy as np
 
 from syntagma.network.config import ModelConfig
 from syntagma.network.contexts import AnnotatedContext, check_lengths
+from syntagma.network.relative import distance_buckets
 from syntagma.runtime.base import BoolArray, Draw, IdArray, Ids, Mask, RuntimeBase, ScoreArray, Step
 from syntagma.runtime.candidates import Selector
 from syntagma.runtime.positions import position_table
@@ -65,6 +66,7 @@ class OnnxRuntime(RuntimeBase):
         table = position_table(config)
         self._constants = {} if table is None else {"positions": self._graphs.value(table)}
         self._caches = [f"{kind}{n}" for n in range(config.decoder_layers) for kind in ("keys", "values")]
+        self._context_caches = [f"{kind}{n}" for n in config.context_attentions for kind in ("keys", "values")]
 
     @property
     def seconds(self) -> float:
@@ -85,13 +87,20 @@ class OnnxRuntime(RuntimeBase):
         encoded: dict[int, EncodedSource] = {}
         for batch in _batches([len(row) for row in rows]):
             ids = pad_ids([rows[number] for number in batch], self.config.pad)
-            values = self._run("encoder", {"ids": ids}, names)
+            values = self._run("encoder", {"ids": ids, **self._between(ids.shape[1])}, names)
             arrays = {name: value.numpy() for name, value in values.items()}
             for place, number in enumerate(batch):
                 size = len(rows[number])
                 own = {name: array[place][..., :size, :] for name, array in arrays.items()}
                 encoded[number] = EncodedSource(rows[number], own)
         return [encoded[number] for number in range(len(rows))]
+
+    def _between(self, size: int) -> dict[str, IdArray]:
+        """How far the tokens of a sequence are apart, where an encoder's graph must know it."""
+        if self.config.positions != "relative":
+            return {}
+        places = np.arange(size)
+        return {"distances": distance_buckets(places[None, :] - places[:, None], both_sides=True)[None]}
 
     def open(self, sources: Sequence[EncodedSource], contexts: Sequence[AnnotatedContext] | None) -> OnnxState:
         """A row for each source and its context, before the first token."""
@@ -104,7 +113,7 @@ class OnnxRuntime(RuntimeBase):
             assert contexts is not None
             shared = self._encode_contexts(contexts)
         count = len(sources)
-        empty = np.zeros((count, config.heads, 0, config.width // config.heads), np.float32)
+        empty = np.zeros((count, config.heads, 0, config.head_size), np.float32)
         return OnnxState(
             SharedStack.of_sources(sources),
             shared,
@@ -125,10 +134,12 @@ class OnnxRuntime(RuntimeBase):
         return self._encode(rows)
 
     def _encode_contexts(self, contexts: Sequence[AnnotatedContext]) -> SharedStack:
-        """Contexts for a row each; one that comes several times is read once."""
+        """Contexts for a row each; equal ones are read once, as those of several plans often are."""
         unique = list({id(context): context for context in contexts}.values())
         numbers = {id(context): number for number, context in enumerate(unique)}
-        marked = [context.with_marks(self.config) for context in unique]
+        read: dict[tuple[tuple[int, ...], ...], int] = {}
+        copies = [read.setdefault(tuple(map(tuple, context)), len(read)) for context in unique]
+        marked = [unique[copies.index(number)].with_marks(self.config) for number in range(len(read))]
         for context in marked:
             check_lengths(self.config, context=len(context.ids))
         columns = {"ids": pad_ids([context.ids for context in marked], self.config.pad)}
@@ -139,8 +150,12 @@ class OnnxRuntime(RuntimeBase):
             columns["depth_added"] = pad_ids([context.depth_added for context in marked])
         sizes = np.array([len(context.ids) for context in marked])
         padding = np.arange(columns["ids"].shape[1]) >= sizes[:, None]
-        values = self._run("context", {**columns, "padding": padding}, self._caches)
-        stack = Stack({name: value.numpy() for name, value in values.items()}, padding, tuple(unique))
+        columns |= self._between(columns["ids"].shape[1])
+        values = self._run("context", {**columns, "padding": padding}, self._context_caches)
+        arrays = {name: value.numpy() for name, value in values.items()}
+        if len(read) < len(unique):
+            arrays, padding = {name: array[copies] for name, array in arrays.items()}, padding[copies]
+        stack = Stack(arrays, padding, tuple(unique))
         return SharedStack(stack, np.array([numbers[id(context)] for context in contexts], np.int64))
 
     # -- steps
@@ -198,9 +213,13 @@ class OnnxRuntime(RuntimeBase):
         inputs: dict[str, ScoreArray | IdArray] = {
             "tokens": np.ascontiguousarray(tokens, np.int64),
             "parents": np.ascontiguousarray(parents, np.int64),
-            "places": np.minimum(places, config.max_positions - 1),
             "self_mask": _self_mask(state.seen, size),
         }
+        if config.positions == "relative":
+            written = np.concatenate([np.cumsum(state.seen, axis=1) - 1, places], axis=1)
+            inputs["distances"] = distance_buckets(written[:, None] - places[:, :, None], both_sides=False)
+        else:
+            inputs["places"] = np.minimum(places, config.max_positions - 1)
         if config.label_index:
             inputs["slots"] = np.minimum(parts, config.max_open_labels - 1)
         values = {f"past_{name}": value for name, value in state.caches.items()}
@@ -219,7 +238,8 @@ class OnnxRuntime(RuntimeBase):
         """The decoder's inputs from sources or contexts, made once for each stack."""
         stack, make = shared.stack, self._graphs.value
         if not stack.values:
-            stack.values.update({f"{name}_{cache}": make(stack.arrays[cache]) for cache in self._caches})
+            caches = self._caches if name == "source" else self._context_caches
+            stack.values.update({f"{name}_{cache}": make(stack.arrays[cache]) for cache in caches})
             stack.values[f"{name}_mask"] = make(stack.mask)
             if name == "source" and self.config.copy:
                 stack.values.update(source_ids=make(stack.ids), copy_keys=make(stack.arrays["copy_keys"]))

@@ -11,11 +11,11 @@ from syntagma.runtime.base import ScoreArray
 
 
 def position_table(config: ModelConfig) -> ScoreArray | None:
-    """The embeddings of all positions [places, W], all sines, then all cosines; None where they are learned.
+    """The embeddings of all positions [places, W], all sines, then all cosines; None where they are weights.
 
     Rates fall to 1/10000 at the last sine, in Marian's networks at the one after it.
     """
-    if config.positions == "learned":
+    if config.positions in ("learned", "relative"):
         return None
     half = config.width // 2
     steps = half if config.positions == "marian" else max(half - 1, 1)

@@ -21,6 +21,8 @@ from syntagma.network.config import ModelConfig
 from syntagma.network.contexts import AnnotatedContext
 from syntagma.network.purpose import Purpose
 from syntagma.runtime.base import Runtime
+from syntagma.runtime.whole import WholeTextRuntime
+from syntagma.search.batches import AUTO, batch_for
 from syntagma.search.constraints.base import Constraint
 from syntagma.search.constraints.budget import WordBudgetConstraint
 from syntagma.search.constraints.case import CaseConstraint
@@ -46,28 +48,12 @@ from syntagma.search.rerank import check_rerank
 from syntagma.search.result import Output, read_out, read_out_plain, unchanged_output
 from syntagma.search.scheduler import Scheduler
 from syntagma.search.steered import Control, Text
-from syntagma.search.steering import Steerer, Steering
+from syntagma.search.steering import SEQ2SEQ_STEERED, Steerer, Steering
 from syntagma.stopwatch import Stopwatch
 from syntagma.template import Template, TemplateError
 from syntagma.text.lexicon import Lexicon
 from syntagma.text.subwords import Subwords
 from syntagma.text.vocabulary import Vocabulary
-
-AUTO = 0
-"""As many texts at once as suit the model."""
-
-
-def batch_for(config: ModelConfig) -> int:
-    """How many texts to search at once: fewer for a larger model, whose rows take more memory.
-
-    At beam 5 on one core a small model took a sixth less time with 128 than with 64; one of 512 by 4 layers gained
-    nothing beyond 32.
-
-    >>> from syntagma.network.config import preset
-    >>> [batch_for(preset(name, 8000)) for name in ("tiny", "small", "base", "big")]
-    [128, 97, 48, 24]
-    """
-    return max(16, min(128, 75_000 // (config.decoder_layers * config.width)))
 
 
 class Generator:
@@ -177,6 +163,13 @@ class Generator:
         least, `watch` is told where the time goes.
         """
         options = options or self.defaults
+        if options.seq2seq and self.config.guided:
+            if steering is not None and (steering.template is not None or steering.start != (TOP,)):
+                raise ConfigError(SEQ2SEQ_STEERED, remedy="leave seq2seq=true or the template out")
+            # There is no tree whose log-probability a reranker could add.
+            options = options.changed({"rerank": "none" if options.rerank == "none" else "joint"})
+            yield from self._seq2seq.stream(texts, steering=steering, options=options, batch=batch, nbest=nbest)
+            return
         scheduler = self.scheduler(batch, watch)
         begun: dict[int, tuple[Document, Steering]] = {}
         ready: dict[int, list[Output] | SyntagmaError] = {}
@@ -205,6 +198,11 @@ class Generator:
         while following in ready:
             yield ready.pop(following)
             following += 1
+
+    @cached_property
+    def _seq2seq(self) -> Generator:
+        """The same weights as a sequence-to-sequence model."""
+        return Generator(WholeTextRuntime(self.runtime), self.vocabulary, self.defaults, self.words, self.language)
 
     def scheduler(self, batch: int = AUTO, watch: Stopwatch | None = None, fair: bool = False) -> Scheduler:
         """A scheduler for requests of this generator; `fair` where they are of several users."""
@@ -256,6 +254,9 @@ class Generator:
         What a user steers is never left out.
         """
         config = self.config
+        if options.seq2seq and config.guided:
+            what = "texts that are written in one go cannot be watched, explained or served"
+            raise ConfigError(what, remedy="use seq2seq=true with `syntagma generate` or Generator alone")
         if not abstain or not steering.free:
             options = options.changed({"copy_margin": 0.0})
         source = tuple(self.vocabulary.encode(text))
@@ -266,7 +267,7 @@ class Generator:
         check_rerank(options, self.runtime.capabilities, config.seq2seq_objective)
         target = tuple(getattr(self.vocabulary, "encode_target", self.vocabulary.encode)(text))
         ids = self.vocabulary.encode_tokens(steering.start) if config.guided else []
-        planned = plan and options.num_plans > 0 and steering.free and config.guided and not options.sample
+        planned = plan and options.drafts and steering.free and config.guided
         return SearchRequest(
             number,
             source,

@@ -150,8 +150,8 @@ class InfillBeam:
                 if candidate.cost <= best_of[degree] + wide
             ]
         best = live[0].cost
-        if self.finished and self.options.score == "sum":  # else what is finished has a mean as its score
-            best = min(best, -self.finished[0].score)
+        if self.finished:
+            best = min(best, -max(infill.log_probability for infill in self.finished))
         return [candidate for candidate in live if candidate.cost <= best + margin]
 
     def _promise(self, best: float) -> None:

@@ -13,6 +13,7 @@ from syntagma.settings import Settings, setting
 _SPARE = 3
 """Hypotheses beside those that are asked for: constraints leave some out, `prune` lets others die."""
 _SPARE_PLANS = 2
+_DRAFTS_EACH = 2
 WIDEST = 1000
 """The widest beam: beyond, a step of a single text takes minutes and gigabytes."""
 
@@ -31,8 +32,10 @@ class SearchOptions(Settings):
     """Whether level 1's score is weighted as in Algorithm 1, or enters as it is (as in the authors' program)."""
     rerank: Literal["none", "joint", "seq2seq"] = "none"
     """How finished texts are ordered: by their score, in which late levels count most; by the log-probability of
-    their tree and words together, for each subword of the text; or by the mean of that and of the words alone, written
-    in one go, which a model must have learnt (`seq2seq_objective` in its configuration)."""
+    their tree and words together, for each subword of the text; or by that and the words alone, written in one go,
+    which a model must have learnt (`seq2seq_objective` in its configuration)."""
+    joint_weight: float = setting(0.5, ge=0, le=1)
+    """How much the tree and words together count with rerank=seq2seq; the words alone have the rest."""
     channel_weight: float = setting(0.0, ge=0)
     """How much the noisy channel counts in reranking: the log-probability of the source, written in one go from the
     text, for each of its subwords.  For models that were trained both ways, such as paraphrasers; without a reranker
@@ -98,7 +101,13 @@ class SearchOptions(Settings):
     """In how many planned shapes, at most as many as the beam has places, a text that nothing else steers is grown;
     each has an equal share of the beam to itself.  The model writes whole texts with different beginnings; their trees,
     parsed, are the shapes.  For models that write English and have learnt `seq2seq_objective`.  0: none, the search
-    finds the shape itself."""
+    finds the shape itself, or drafts are all that is asked for."""
+    num_drafts: int = setting(0, ge=0)
+    """How many of those texts compete as well, the best of three times as many, each as the tree that the parser reads
+    in it, with its levels' scores."""
+    seq2seq: bool = False
+    """Write each text in one go, as a sequence-to-sequence model does: the baseline in a guided model's own weights.
+    For models that have learnt `seq2seq_objective`.  Nothing can steer it, and it gives no tree."""
     sample: bool = False
     """Draw infills instead of searching for the best: `beam` independent samples."""
     temperature: float = setting(1.0, gt=0)
@@ -113,6 +122,16 @@ class SearchOptions(Settings):
     """Drop partial infills whose log-probability is so much lower than the best infill's of their context; 0: none.
     Faster, but a good hypothesis that begins badly may be lost."""
 
+    @property
+    def drafts(self) -> bool:
+        """Whether whole texts are written first."""
+        return max(self.num_plans, self.num_drafts) > 0 and not self.sample
+
+    @property
+    def width(self) -> int:
+        """The measure that its work grows with: hypotheses at each depth, and drafts, which are written and scored."""
+        return self.beam + 2 * self.num_drafts
+
     @classmethod
     def paper(cls) -> Self:
         """The paper's search: Algorithms 1 and 2 and nothing else."""
@@ -124,8 +143,8 @@ class SearchOptions(Settings):
         A beam that is asked for is as wide as the texts need at least; where none is, several texts have a few places
         more than there are of them, because some hypotheses are dropped, up to `widest`.  Where structures share the
         beam, several texts have as many structures, with two places each; where shapes are planned, two more of them
-        than texts, each with the share that it has for one text.  A user who forbids copies gets none, whatever the
-        others are like.
+        than texts, each with the share that it has for one text, or where drafts compete, two drafts a text.  A user
+        who forbids copies gets none, whatever the others are like.
 
         >>> plain = SearchOptions(beam=5)
         >>> [plain.for_texts(nbest, {}).beam for nbest in (1, 5)], plain.for_texts(5, {"beam": 2}).beam
@@ -139,6 +158,9 @@ class SearchOptions(Settings):
         """
         changes = renamed("SearchOptions", changes, warn=True)
         options = self.changed({"copy_fallback": False} | changes if changes.get("forbid_copy") else changes)
+        if options.num_drafts and nbest > 1:
+            drafts = options.num_drafts if "num_drafts" in changes else max(options.num_drafts, _DRAFTS_EACH * nbest)
+            return options.changed({"num_drafts": drafts, "beam": max(nbest, options.beam)})
         if options.num_plans and nbest > 1:
             plans = options.num_plans if "num_plans" in changes else max(options.num_plans, nbest + _SPARE_PLANS)
             beam = options.beam if "beam" in changes else plans * max(1, options.beam // options.num_plans)

@@ -11,7 +11,8 @@ from typing import Any
 from syntagma.errors import SyntagmaError
 from syntagma.executors import run, session
 from syntagma.runtime.device import on_gpu
-from syntagma.search.generator import AUTO, Generator
+from syntagma.search.batches import AUTO
+from syntagma.search.generator import Generator
 from syntagma.search.result import Output
 from syntagma.search.steered import Text
 

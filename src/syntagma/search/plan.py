@@ -1,25 +1,33 @@
 """Planned shapes: those of whole texts that the model writes in one go, each with another beginning.
 
 A search from `<T>` down chooses labels before it knows the words that they will hold, and a model that has seen little
-opens constituents that it has nothing for.  The tree of a draft is a complete template that can be filled.  The words
-of the draft are forgotten: the text grows as it does under any hard template.
+opens constituents that it has nothing for.  The tree of a draft is a complete template that can be filled.  With
+`num_plans` the words of drafts are forgotten, and texts grow in their shapes as they do under any hard template.  With
+`num_drafts` drafts themselves compete, scored level by level as what is grown.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-import numpy as np
+from typing import TYPE_CHECKING, NamedTuple
 
 from syntagma.errors import ConfigError
+from syntagma.levels import levels
 from syntagma.network.contexts import AnnotatedContext
-from syntagma.runtime.base import Mask, Runtime
-from syntagma.search.constraints.budget import WordBudgetConstraint, Written
+from syntagma.runtime.base import Runtime
+from syntagma.search.constraints.base import Constraint
+from syntagma.search.constraints.draft import DraftConstraint
 from syntagma.search.constraints.grammar import InfillGrammar
 from syntagma.search.constraints.template import TemplateConstraint
+from syntagma.search.drafts import Draft, DraftRules, write_drafts
+from syntagma.search.hypothesis import Hypothesis, IdTuple
+from syntagma.search.options import SearchOptions
+from syntagma.search.rerank import text_values
+from syntagma.search.steering import parsed
 from syntagma.template import Template
 from syntagma.text.vocabulary import Vocabulary
+from syntagma.text.words import Word, split
+from syntagma.tree import Tree, prune
 
 if TYPE_CHECKING:
     from syntagma.search.request import SearchRequest
@@ -27,17 +35,18 @@ if TYPE_CHECKING:
 
 _DRAFTS = 2
 """Drafts written for each shape, as some have the same."""
+_WRITTEN = 3
+"""Drafts written for each that competes."""
 _LONGER, _MORE = 1.5, 5
 """How long a draft may become: so many times its source, and some tokens more."""
 
 
-class _Draft(NamedTuple):
-    """The number of its source, its ids so far, the sum of their log-probabilities, and the words it has spent."""
+class _Read(NamedTuple):
+    """A draft, parsed."""
 
-    source: int
-    ids: tuple[int, ...]
-    score: float
-    written: Written | None
+    shape: Template
+    tree: Tree
+    text: str
 
 
 class Planner:
@@ -45,30 +54,50 @@ class Planner:
 
     def __init__(self, vocabulary: Vocabulary, grammar: InfillGrammar, steerer: Steerer) -> None:
         if not steerer.capabilities.scores_texts:
-            remedy = "use num_plans=0, or a model trained with seq2seq_objective=true"
-            raise ConfigError("this model has not learnt to write the drafts that shapes are planned by", remedy=remedy)
+            remedy = "use num_plans=0 and num_drafts=0, or a model trained with seq2seq_objective=true"
+            raise ConfigError("this model has not learnt to write drafts", remedy=remedy)
         self.vocabulary, self.grammar, self.steerer = vocabulary, grammar, steerer
 
     def plan(self, requests: Sequence[SearchRequest], runtime: Runtime) -> None:
-        """Have requests, whose sources are encoded, grow in the shapes of their drafts, the likeliest first."""
+        """Have requests, whose sources are encoded, grow in the shapes of their drafts, the best first."""
         plans = [min(request.options.num_plans, request.options.beam) for request in requests]
-        counts = [_DRAFTS * count for count in plans]
+        kept = [request.options.num_drafts for request in requests]
+        counts = [max(_DRAFTS * count, _WRITTEN * few) for count, few in zip(plans, kept, strict=True)]
         longest = [round(_LONGER * len(request.source)) + _MORE for request in requests]
         sources = [request.encoded for request in requests]
-        drafts = write_drafts(runtime, sources, counts, longest, [_budget(request) for request in requests])
-        texts = [(self.vocabulary.decode(ids), None) for own in drafts for ids in own]
-        shapes = iter(self.steerer.exemplar_shapes(texts))
-        for request, own, count, most in zip(requests, drafts, plans, longest, strict=True):
-            fitting = [shape for _, shape in zip(own, shapes, strict=False) if shape.depth <= request.options.max_depth]
-            chosen = list(dict.fromkeys(fitting))[:count]
+        rules = [DraftRules.of(request.fixed_constraints) for request in requests]
+        drafts = ordered(requests, write_drafts(runtime, sources, counts, longest, rules), runtime)
+        texts = [self.vocabulary.decode(ids) for own in drafts for ids in own]
+        read = (_Read(self._shape(tree), tree, text) for tree, text in zip(parsed(texts), texts, strict=True))
+        for request, own, few, most in zip(requests, drafts, kept, longest, strict=True):
+            deepest = request.options.max_depth
+            fitting = [draft for _, draft in zip(own, read, strict=False) if draft.shape.depth <= deepest]
+            whole = [draft for draft in fitting if request.lexical.met_by(draft.text)][:few]
+            count = min(_shapes(request.options, len(whole)), request.options.beam)
+            shapes = list(dict.fromkeys(draft.shape for draft in fitting))[:count]
             # An infill is no longer than a draft, the labels of its tree, and a part for each of them.
-            limit = most + 2 * max((str(shape).count("(") for shape in chosen), default=0)
-            request.follow(self._constraint(chosen) if chosen else None, len(chosen), limit)
+            limit = most + 2 * max((str(draft.shape).count("(") for draft in fitting), default=0)
+            request.follow(self._constraints(shapes, whole), len(shapes), len(whole), limit)
 
-    def _constraint(self, shapes: Sequence[Template]) -> TemplateConstraint:
-        constraint = TemplateConstraint(shapes, self.grammar)
-        constraint.slow = False  # a shape without gaps leaves no choice of labels
-        return constraint
+    def _shape(self, tree: Tree) -> Template:
+        return Template.from_tree(tree, labels=self.vocabulary.labels)
+
+    def _constraints(self, shapes: Sequence[Template], drafts: Sequence[_Read]) -> list[Constraint]:
+        """Each shape is that of a plan; then each draft has a plan of its own."""
+        if not shapes and not drafts:
+            return []
+        template = TemplateConstraint([*shapes, *(draft.shape for draft in drafts)], self.grammar)
+        template.slow = False  # a shape without gaps leaves no choice of labels
+        if not drafts:
+            return [template]
+        return [template, DraftConstraint([self._infills(draft) for draft in drafts], len(shapes), self.grammar)]
+
+    def _infills(self, draft: _Read) -> list[IdTuple]:
+        """The infills of a draft's tree, from `<T>` down."""
+        first, *rest = split(draft.text).words
+        words = [Word(first.text), *rest]  # a text begins as if a space stood before it
+        grown = levels(prune(draft.tree, self.vocabulary.labels), words)
+        return [tuple(self.vocabulary.encode_tokens(level.infill)) for level in grown]
 
 
 def plan(requests: Sequence[SearchRequest], runtime: Runtime) -> None:
@@ -78,60 +107,25 @@ def plan(requests: Sequence[SearchRequest], runtime: Runtime) -> None:
             planner.plan([request for request in requests if request.planner is planner], runtime)
 
 
-def _budget(request: SearchRequest) -> WordBudgetConstraint | None:
-    """The budget of words of a request, if it has one."""
-    return next((each for each in request.fixed_constraints if isinstance(each, WordBudgetConstraint)), None)
+def ordered(
+    requests: Sequence[SearchRequest], drafts: Sequence[Sequence[Draft]], runtime: Runtime
+) -> list[list[IdTuple]]:
+    """The texts of drafts, those first that a request's constraints keep, and of these the best of their reranking."""
+    for request, own in zip(requests, drafts, strict=True):
+        request.known_scores |= {(request.source, draft.ids): draft.log_probability for draft in own}
+    values = text_values(requests, [[draft.ids for draft in own] for own in drafts], runtime)
+    best = []
+    for request, worth in zip(requests, values, strict=True):
+        by_worth = sorted(worth, key=lambda ids: -worth[ids])
+        best.append(sorted(by_worth, key=lambda ids: not _fair(ids, request)))
+    return best
 
 
-def write_drafts(
-    runtime: Runtime,
-    sources: Sequence[Any],
-    counts: Sequence[int],
-    longest: Sequence[int],
-    budgets: Sequence[WordBudgetConstraint | None] = (),
-) -> list[list[tuple[int, ...]]]:
-    """For each encoded source the ids of texts, each of its likeliest first pieces completed greedily.
-
-    The likeliest for their length come first; those that do not end are left out.  Words keep within `budgets`.
-    """
-    budgets = budgets or [None] * len(sources)
-    config = runtime.config
-    state = runtime.open(sources, [AnnotatedContext.plain([config.end], config)] * len(sources))
-    rows, start = np.arange(len(sources)), np.full((len(sources), 1), config.start)
-    step = runtime.step(state, rows, start, _words_or_end(runtime, len(sources)), max(counts))
-    live = [
-        _Draft(source, (int(token),), float(score), _spend(budgets[source], None, int(token)))
-        for source, count in enumerate(counts)
-        for token, score in zip(step.tokens[source, :count], step.scores[source, :count], strict=True)
-        if token != config.end
-    ]
-    parents = [draft.source for draft in live]
-    finished: list[list[tuple[float, tuple[int, ...]]]] = [[] for _ in sources]
-    while live:
-        tokens = np.array([[draft.ids[-1]] for draft in live])
-        spent = [(row, token) for row, draft in enumerate(live) if draft.written for token in draft.written.spent]
-        mask = _words_or_end(runtime, len(live), spent)
-        step = runtime.step(step.state, np.array(parents), tokens, mask, 1)
-        going: list[_Draft] = []
-        parents = []
-        for row, (source, ids, before, written) in enumerate(live):
-            token, score = int(step.tokens[row, 0]), before + float(step.scores[row, 0])
-            if token == config.end:
-                finished[source].append((score / len(ids), ids))
-            elif len(ids) < min(longest[source], config.max_positions - 2):
-                going.append(_Draft(source, (*ids, token), score, _spend(budgets[source], written, token)))
-                parents.append(row)
-        live = going
-    return [[ids for _, ids in sorted(drafts, key=lambda draft: -draft[0])] for drafts in finished]
+def _shapes(options: SearchOptions, drafts: int) -> int:
+    """How many shapes to grow in; one at least where no draft has all that it must, or the source may not come back."""
+    return max(options.num_plans, not drafts or not options.copy_fallback)
 
 
-def _spend(budget: WordBudgetConstraint | None, written: Written | None, token: int) -> Written | None:
-    """Count a draft's words after one more token."""
-    if budget is None:
-        return None
-    return budget.advance(budget.after([]) if written is None else written, token)
-
-
-def _words_or_end(runtime: Runtime, rows: int, denied: Sequence[tuple[int, int]] = ()) -> Mask:
-    end = [[token == runtime.config.end for token in runtime.config.controls]]
-    return Mask(np.repeat(np.array(end), rows, axis=0), [None] * rows, np.array(denied, np.int64).reshape(-1, 2))
+def _fair(ids: IdTuple, request: SearchRequest) -> bool:
+    finished = Hypothesis(AnnotatedContext.plain(list(ids), request.config), 0.0, 1)
+    return all(constraint.keep(finished) for constraint in request.fixed_constraints)

@@ -85,6 +85,8 @@ class SearchRequest:
         """In how many planned shapes it grows, each with a share of the beam."""
         self.longest: int | None = None
         """The most tokens of an infill in planned shapes."""
+        self.known_scores: dict[tuple[IdTuple, IdTuple], float] = {}
+        """The log-probabilities of texts written in one go from others, as far as they are known."""
         self.wanted = wanted
         """How many texts are asked for; so many with all required words are enough."""
         self.levels: int | None = None
@@ -126,15 +128,18 @@ class SearchRequest:
             return [replace(self.start, sample=sample) for sample in range(self.options.beam)]
         return [replace(self.start, plan=plan) for plan in range(self.plans)]
 
-    def follow(self, shapes: Constraint | None, plans: int, longest: int) -> None:
-        """Grow in so many planned shapes, whose infills have at most `longest` tokens; in any where there are none.
+    def follow(self, constraints: Sequence[Constraint], shapes: int, drafts: int, longest: int) -> None:
+        """Grow under constraints that give each plan its shape: so many shapes, each with an equal share of the beam,
+        and so many drafts, each with a place of its own.  Infills have at most `longest` tokens.  Without any it grows
+        in any shape.
 
-        From then on the options' beam is each shape's share of it.
+        From then on the options' beam is the share of a plan.
         """
         self.planner = None
-        if shapes is not None:
-            self.fixed_constraints, self.plans, self.longest = (*self.fixed_constraints, shapes), plans, longest
-            self.options = self.options.changed({"beam": max(1, self.options.beam // plans)})
+        if constraints:
+            self.fixed_constraints, self.plans = (*self.fixed_constraints, *constraints), shapes + drafts
+            self.longest = longest
+            self.options = self.options.changed({"beam": max(1, self.options.beam // max(1, shapes))})
             self.beam = self._first_beam()
             self._set_rules()
 
@@ -314,7 +319,7 @@ class SearchRequest:
             if best > CopyConstraint.weight:
                 self.beam = [self._last_copy]
             self.note = RETURNED_UNCHANGED
-        self.beam = self.required.settle(self.beam, self.options.beam)
+        self.beam = self.required.settle(self.beam, self.options.beam * self.plans)
 
     def order(self, ranks: Mapping[Hypothesis, float]) -> None:
         """Put the finished texts in the order of their ranks, or leave them in that of their scores."""

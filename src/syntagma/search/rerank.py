@@ -1,8 +1,8 @@
 """The order of finished texts: a reranker gives each a value, the best comes first.
 
-*joint*: the log-probability of tree and words together, for each subword of the text.  *seq2seq*: the mean of that and
-of the words alone, written in one go.  To both a noisy channel may be added: how likely the source is, written in one
-go from the text.  A new reranker is one more class in `RERANKERS`.
+*joint*: the log-probability of tree and words together, for each subword of the text.  *seq2seq*: that and the words
+alone, written in one go, weighed by `joint_weight`.  To both a noisy channel may be added: how likely the source is,
+written in one go from the text.  A new reranker is one more class in `RERANKERS`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Joint:
 
 
 class Seq2seq(Joint):
-    """By the mean of that and of the text written in one go."""
+    """By that and the text written in one go, weighed."""
 
     needs_text_scores = True
 
@@ -48,8 +48,9 @@ class Seq2seq(Joint):
 
     def value(self, hypothesis: Hypothesis, request: SearchRequest, scores: Mapping[Pair, float]) -> float:
         """The value of a finished hypothesis."""
-        both = hypothesis.log_probability + scores[request.source, hypothesis.ids]
-        return both / 2 / max(1, len(hypothesis.ids))
+        weight = request.options.joint_weight
+        text = scores[request.source, hypothesis.ids]
+        return (weight * hypothesis.log_probability + (1 - weight) * text) / max(1, len(hypothesis.ids))
 
 
 RERANKERS: dict[str, Joint] = {"joint": Joint(), "seq2seq": Seq2seq()}
@@ -68,13 +69,32 @@ def check_rerank(options: SearchOptions, capabilities: Capabilities, seq2seq_obj
 def rerank(requests: Sequence[SearchRequest], runtime: Runtime) -> None:
     """Order the finished texts of requests, all at once."""
     asked = [(request, _pairs(request)) for request in requests if _applies(request)]
-    pairs = list(dict.fromkeys(pair for _, own in asked for pair in own))
-    scores = dict(zip(pairs, score_texts(runtime, pairs), strict=True)) if pairs else {}
+    known = {pair: score for request, own in asked if own for pair, score in request.known_scores.items()}
+    pairs = list(dict.fromkeys(pair for _, own in asked for pair in own if pair not in known))
+    scores = known | dict(zip(pairs, score_texts(runtime, pairs), strict=True)) if pairs else known
     for request in requests:
         if not _applies(request):
             request.order({})
     for request, own in asked:
         _order(request, scores if own else {}, bool(own))
+
+
+def text_values(
+    requests: Sequence[SearchRequest], texts: Sequence[Sequence[IdTuple]], runtime: Runtime
+) -> list[dict[IdTuple, float]]:
+    """The worth of texts of each request by the model that has written them in one go, and by the noisy channel where
+    the request's reranking asks it; it is known from then on."""
+    asked = [
+        [_channel(ids, request) for ids in own] if request.options.channel_weight else []
+        for request, own in zip(requests, texts, strict=True)
+    ]
+    pairs = list(dict.fromkeys(pair for own in asked for pair in own))
+    scores = dict(zip(pairs, score_texts(runtime, pairs), strict=True)) if pairs else {}
+    values = []
+    for request, own, channel in zip(requests, texts, asked, strict=True):
+        request.known_scores |= {pair: scores[pair] for pair in channel}
+        values.append({ids: _faithfulness(ids, request, request.known_scores) for ids in own})
+    return values
 
 
 def _ranked(request: SearchRequest) -> list[Hypothesis]:

@@ -22,9 +22,11 @@ from syntagma.network.contexts import check_lengths
 from syntagma.runtime.base import IMPOSSIBLE, NO_WORDS, Draw, IdArray, Mask, Runtime, Step, WordSet
 from syntagma.search.constraints.grammar import LABELS, WORDS, InfillGrammar
 from syntagma.search.infill_beam import InfillBeam, continuations
+from syntagma.search.known import fill_known
 from syntagma.search.plan import plan
 from syntagma.search.request import SearchRequest
 from syntagma.search.rerank import rerank
+from syntagma.search.rows import RowBatch, uniforms
 from syntagma.search.task import Continuation, InfillTask
 from syntagma.stopwatch import Stopwatch
 
@@ -70,7 +72,7 @@ class Scheduler:
         self._finished: list[SearchRequest] = []
         self._ready: list[SearchRequest] = []  # between two depths
         self._waiting: list[InfillTask] = []  # not begun yet
-        self._lanes: dict[Lane, _Batch] = {}
+        self._lanes: dict[Lane, RowBatch] = {}
         self.clock: Callable[[], float] = time.perf_counter
         self._credit = 0.0  # seconds that ordinary requests have had more than heavy ones
 
@@ -242,23 +244,38 @@ class Scheduler:
         lanes: dict[Lane, list[InfillTask]] = {}
         for task in tasks:
             lanes.setdefault(self._lane(task.request), []).append(task)
-        for lane, opening in lanes.items():
+        for lane, together in lanes.items():
             begun = self.clock()
-            contexts = [task.hypothesis.context for task in opening] if self.runtime.config.guided else None
-            with self.watch("context encoding"):
-                state = self.runtime.open([task.request.encoded for task in opening], contexts)
-            opened = _Batch(state, [InfillBeam(task, self.grammar) for task in opening])
-            self._first_feed(lane, opened)
-            batch = self._lanes.get(lane)
-            if batch is None or not batch.beams:
-                self._lanes[lane] = opened
-            elif opened.beams:
-                with self.watch("moving rows"):
-                    batch.join(opened, self.runtime)
+            if known := [task for task in together if task.known is not None]:
+                self._fill_known(known)
+            if opening := [task for task in together if task.known is None]:
+                opened = self._open(opening)
+                self._first_feed(lane, opened)
+                batch = self._lanes.get(lane)
+                if batch is None or not batch.beams:
+                    self._lanes[lane] = opened
+                elif opened.beams:
+                    with self.watch("moving rows"):
+                        batch.join(opened, self.runtime)
             if lane[1] is not None:
                 self._credit -= self.clock() - begun
 
-    def _first_feed(self, lane: Lane, batch: _Batch) -> None:
+    def _open(self, tasks: Sequence[InfillTask]) -> RowBatch:
+        """A row and a beam for each task."""
+        contexts = [task.hypothesis.context for task in tasks] if self.runtime.config.guided else None
+        with self.watch("context encoding"):
+            state = self.runtime.open([task.request.encoded for task in tasks], contexts)
+        return RowBatch(state, [InfillBeam(task, self.grammar) for task in tasks])
+
+    def _fill_known(self, tasks: Sequence[InfillTask]) -> None:
+        """Fill contexts that have no choice, with one step for the whole of their infills."""
+        batch = self._open(tasks)
+        with self.watch("decoding"):
+            spent = fill_known(batch.beams, batch.state, self.runtime)
+        self.row_steps += spent
+        self._settle(batch.beams)
+
+    def _first_feed(self, lane: Lane, batch: RowBatch) -> None:
         """Feed a fresh batch; where `<c>` comes first, as nothing else can, it is fed with the start."""
         config = self.runtime.config
         first = [config.start, config.part] if config.guided else [config.start]
@@ -272,14 +289,14 @@ class Scheduler:
             parents = np.array([row for row, _ in live], np.int64)
             self._step(lane, batch, parents, np.array([first] * len(live), np.int64))
 
-    def _feed(self, lane: Lane, batch: _Batch) -> None:
+    def _feed(self, lane: Lane, batch: RowBatch) -> None:
         """Feed every partial infill its last token, and choose how each beam goes on."""
         partials = [partial for beam in batch.beams for partial in beam.partials]
         parents = np.array([partial.row for partial in partials], np.int64)
         tokens = np.array([[partial.tokens[-1]] for partial in partials], np.int64)
         self._step(lane, batch, parents, tokens)
 
-    def _step(self, lane: Lane, batch: _Batch, parents: IdArray, tokens: IdArray) -> None:
+    def _step(self, lane: Lane, batch: RowBatch, parents: IdArray, tokens: IdArray) -> None:
         beams = batch.beams
         for beam in beams:
             beam.task.request.spend(len(beam.partials) * tokens.shape[1])
@@ -287,7 +304,7 @@ class Scheduler:
         with self.watch("masks"):
             mask = self._mask(beams)
             drawn = lane[0]
-            draw = None if drawn is None else Draw(_uniforms(beams), *drawn)
+            draw = None if drawn is None else Draw(uniforms(beams), *drawn)
         widest = max(beam.options.beam for beam in beams)
         with self.watch("decoding"):
             step = self.runtime.step(batch.state, parents, tokens, mask, 1 if drawn else widest + 1, draw)
@@ -371,29 +388,3 @@ def _no_memory() -> SyntagmaError:
     return SyntagmaError(
         "there is not enough memory to search for this text alone", remedy="shorten it, or narrow the beam"
     )
-
-
-class _Batch:
-    """The rows of one lane: the runtime's state after the last step, and the beams that go on from it."""
-
-    def __init__(self, state: Any, beams: list[InfillBeam]) -> None:
-        self.state, self.beams = state, beams
-
-    def join(self, other: _Batch, runtime: Runtime) -> None:
-        """Take in the rows and beams of another."""
-        before = len(self.state)
-        self.state = runtime.join([self.state, other.state])
-        for beam in other.beams:
-            beam.partials = [partial._replace(row=partial.row + before) for partial in beam.partials]
-        self.beams += other.beams
-
-
-def _uniforms(beams: Sequence[InfillBeam]) -> Any:
-    """A number for each row, which depends on the seed, the request, the sample and the step only, not on the batch."""
-    numbers = []
-    for beam in beams:
-        request, hypothesis = beam.task.request, beam.task.hypothesis
-        for partial in beam.partials:
-            seed = [beam.options.seed, request.number, hypothesis.sample, hypothesis.depth, len(partial.tokens)]
-            numbers.append(np.random.default_rng(seed).random())
-    return np.array(numbers, np.float64)

@@ -18,6 +18,7 @@ from syntagma.template import Template
 from syntagma.text.spacing import respace
 from syntagma.text.vocabulary import Vocabulary
 from syntagma.text.words import Word, split
+from syntagma.tree import Tree
 
 EXEMPLARS = 32
 """Texts whose exemplars are parsed together."""
@@ -36,6 +37,9 @@ class Steering:
     def free(self) -> bool:
         """Whether nothing is asked for."""
         return self.template is None and self.start == (TOP,) and not self.lexical.any
+
+
+SEQ2SEQ_STEERED = "this model writes its target in one go and cannot be steered"
 
 
 class Steerer:
@@ -61,9 +65,7 @@ class Steerer:
         if (template is not None or exemplar is not None) and start is not None:
             raise ConfigError("a template and a start context are both given", remedy="give one of them")
         if not self.capabilities.controls_template and (template or exemplar or start):
-            raise ConfigError(
-                "this model writes its target in one go and cannot be steered", remedy="use a guided model"
-            )
+            raise ConfigError(SEQ2SEQ_STEERED, remedy="use a guided model")
         if exemplar is not None:
             (template,) = self.exemplar_shapes([(exemplar, exemplar_depth)])
         elif isinstance(template, str):
@@ -108,7 +110,7 @@ class Steerer:
 
     def exemplar_shapes(self, exemplars: Sequence[tuple[str, int | None]]) -> list[Template]:
         """The shapes of sentences, each as deep as it counts."""
-        trees = exemplar_parser().parse([split(text).texts() for text, _ in exemplars]) if exemplars else []
+        trees = parsed([text for text, _ in exemplars])
         labels = self.vocabulary.labels
         return [Template.from_tree(tree, depth, labels) for tree, (_, depth) in zip(trees, exemplars, strict=True)]
 
@@ -122,6 +124,11 @@ class Steerer:
         if isinstance(written[0], Word):  # a text begins as if a space stood before it
             written[0] = Word(written[0].text)
         return tuple(written)
+
+
+def parsed(texts: Sequence[str]) -> list[Tree]:
+    """The trees of sentences."""
+    return list(exemplar_parser().parse([split(text).texts() for text in texts])) if texts else []
 
 
 @cache

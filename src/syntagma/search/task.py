@@ -27,6 +27,9 @@ class InfillTask:
         self.first_states: tuple[Any, ...] = tuple(state for _, state in begun if state is not None)
         self.ends = any(type(constraint).may_end is not Constraint.may_end for constraint in self.constraints)
         """Whether a constraint may forbid its end."""
+        known = (constraint.known(state) for constraint, state in zip(self.constraints, self.first_states, strict=True))
+        self.known: IdTuple | None = next((infill for infill in known if infill is not None), None)
+        """Its infill with the end, where it has no choice."""
         self.reserve = 2 + sum(constraint.reserve for constraint in self.constraints)
         """Tokens that its infill may have beyond its most, so that constraints can be met."""
         self.grown: list[Hypothesis] | None = None

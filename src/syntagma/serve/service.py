@@ -286,7 +286,7 @@ class Service:
         """Let a search in, with what it is expected to take."""
         served = self.model(request.model)
         generator = served.generator
-        size = search_size(texts, settings(generator, request).beam / generator.defaults.beam)
+        size = search_size(texts, settings(generator, request).width / generator.defaults.width)
         if size > LARGEST:
             raise ConfigError("this is more than one request may ask for", remedy="send fewer texts or a narrower beam")
         hard = request.control == "hard" and (request.template or request.exemplar) is not None

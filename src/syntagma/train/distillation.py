@@ -32,7 +32,7 @@ from syntagma.hub import WEIGHTS, find_folder, hash_file
 from syntagma.metrics.base import Segment
 from syntagma.metrics.lexical import ChrF
 from syntagma.search import Generator
-from syntagma.search.generator import AUTO
+from syntagma.search.batches import AUTO
 from syntagma.search.parallel import Found, SearchWork, parallel, processes_for
 
 PAIRS = "pairs"

@@ -65,6 +65,10 @@ class Constraint:
         """Whether the infill may end here."""
         return True
 
+    def known(self, state: Any) -> tuple[int, ...] | None:
+        """The whole infill with its end, where none but this one may be written; it is scored in one step."""
+        return None
+
     def keep(self, hypothesis: Hypothesis) -> bool:
         """Whether a context may compete for the beam."""
         return True

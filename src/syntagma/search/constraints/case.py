@@ -18,7 +18,10 @@ class CaseConstraint(Constraint):
 
     def keep(self, hypothesis: Hypothesis) -> bool:
         """Whether a context does not begin with a word in small letters."""
-        first = hypothesis.ids[0] if hypothesis.ids else self.vocabulary.label_id("T")
+        return not hypothesis.ids or self.may_begin(hypothesis.ids[0])
+
+    def may_begin(self, first: int) -> bool:
+        """Whether a context may begin with that token."""
         if first not in self._known:
             word = self.vocabulary.is_word(first)
             self._known[first] = not (word and self.vocabulary.decode([first]).strip()[:1].islower())
