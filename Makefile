@@ -1,5 +1,5 @@
 # Every target sets up what it needs in .venv.
-#   make demo     five paraphrases and how one grew            make quick   what to run while working (under a minute)
+#   make demo     five paraphrases, the levels of one         make quick   what to run while working (under a minute)
 #   make test     what CI runs: check and all tests            make core    the tests that need no torch
 #   make docs     the site, in build/site                      make bench   speed beside peers
 PYTHON ?= $(shell command -v python3.11 || command -v python3)

@@ -1,4 +1,4 @@
-"""`make demo`: five paraphrases of a sentence, the trees they grew from, and how the first one grew."""
+"""`make demo`: five paraphrases of a sentence, their trees, and the levels of the first one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def main(sentence: str = SENTENCE) -> None:
     for number, output in enumerate(outputs, 1):
         if output.tree is not None:
             print(f"\nThe tree of {number}:\n\n{draw(output.tree, columns(), colour())}")
-    print("\nHow the first one grew, from <T> down:\n")
+    print("\nThe levels of the first one, from <T> down:\n")
     print(draw_trace(outputs[0], colour()))
     print('\nYour own: .venv/bin/syntagma paraphrase --nbest 5 --trace "..."')
 
