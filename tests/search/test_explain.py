@@ -58,6 +58,15 @@ def test_the_page_is_self_contained_and_escapes() -> None:
     assert "&lt;T&gt;" in explanation.beam_svg()
 
 
+def test_a_start_without_labels_has_nothing_to_explain_but_itself() -> None:
+    generator = random_generator(SUBWORDS, 1, beam=2)
+    start = generator.steering(start="He left .")
+    explanation = explain(generator, TEXTS[0], start)
+    assert explanation.outputs[0].trace == ()
+    assert "Level by level" not in explanation.to_html()
+    assert "He left" in explanation.beam_svg()
+
+
 def test_a_baseline_cannot_be_explained() -> None:
     with pytest.raises(ConfigError, match="no structure"):
         explain(Generator(TorchRuntime(random_model(SUBWORDS, 1, "seq2seq")), SUBWORDS), "x")

@@ -21,6 +21,7 @@ from syntagma.search.hypothesis import Hypothesis
 from syntagma.serve.client_state import StateError, read_state, write_state
 
 schemathesis = pytest.importorskip("schemathesis")
+from requests.exceptions import ConnectionError  # noqa: A004, E402
 from schemathesis import GenerationMode  # noqa: E402
 from schemathesis.checks import not_a_server_error  # noqa: E402
 from schemathesis.specs.openapi.checks import (  # noqa: E402
@@ -48,8 +49,8 @@ WITHOUT_VALUES = ("GET /v1/models", "GET /healthz", "GET /readyz", "GET /metrics
 def test_no_request_makes_the_service_fail(server: Callable[..., Any], tmp_path: Path, mode: GenerationMode) -> None:
     line = {"source": "source", "outputs": {"a": "x", "b": "y"}}
     (tmp_path / "items.jsonl").write_text(json.dumps(line))
-    address = server("--compare", "items.jsonl", "--patience", "20").address  # beside other tests, too
-    schema = schemathesis.openapi.from_url(address + "/openapi.json")
+    running = server("--compare", "items.jsonl", "--patience", "20")  # beside other tests, too
+    schema = schemathesis.openapi.from_url(running.address + "/openapi.json")
     operations = {result.ok().label: result.ok() for result in schema.get_all_operations()}
     assert set(operations) == set(OPERATIONS)
     for name in OPERATIONS:
@@ -59,7 +60,11 @@ def test_no_request_makes_the_service_fail(server: Callable[..., Any], tmp_path:
         @given(case=operations[name].as_strategy(generation_mode=mode))
         @settings(max_examples=20, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
         def ask(case: Any) -> None:
-            case.call_and_validate(checks=CHECKS)
+            try:
+                case.call_and_validate(checks=CHECKS)
+            except ConnectionError as error:
+                ended = f"the service ended with {running.process.poll()}: {''.join(running.errors[-30:])}"
+                raise AssertionError(ended) from error
 
         ask()
 

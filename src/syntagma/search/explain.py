@@ -75,13 +75,17 @@ class Explanation:
         best = self.outputs[0]
         # The root has one name on the page: that of its first context.
         tree = "" if best.tree is None else tree_svg(Tree(TOP.name, best.tree.children), best.text)
+        grown = (
+            f"<h2>The tree it grew from</h2><figure>{tree}</figure><h2>Level by level</h2>{self._levels()}"
+            if best.trace
+            else ""
+        )
         note = f"<p>Note: {escape(best.note)}.</p>" if best.note else ""
         others = "".join(f"<li>{escape(o.text)} <small>{_figures(o)}</small></li>" for o in self.outputs)
         return (
             '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
             f"<title>{escape(best.text)}</title><style>{PAGE_STYLE}</style><h1>{escape(best.text)}</h1>"
-            f"<p>Source: {escape(self.source)}</p>{note}<h2>The tree it grew from</h2><figure>{tree}</figure>"
-            f"<h2>Level by level</h2>{self._levels()}<h2>The beam</h2><figure>{self.beam_svg()}</figure>"
+            f"<p>Source: {escape(self.source)}</p>{note}{grown}<h2>The beam</h2><figure>{self.beam_svg()}</figure>"
             f"<h2>All hypotheses</h2><ol>{others}</ol></html>\n"
         )
 
@@ -112,7 +116,8 @@ class Explanation:
         widths = [max((_width(node.context) for node in depth), default=1.0) for depth in self.depths]
         tall = max((len(depth) for depth in self.depths), default=1)
         lines, texts = [], []
-        start = show(self.outputs[0].trace[0].context)
+        trace = self.outputs[0].trace
+        start = show(trace[0].context) if trace else self.outputs[0].text  # a start without labels is a text already
         edge = 10.0 + _width(start)
         texts.append(f'<text x="10" y="20" font-weight="700">{escape(start)}</text>')
         places: list[tuple[float, float]] = [(edge + 4, 16.0)]
