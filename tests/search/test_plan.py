@@ -12,7 +12,7 @@ from syntagma.network.contexts import AnnotatedContext
 from syntagma.runtime.base import WordSet, score_texts
 from syntagma.runtime.torch import TorchRuntime
 from syntagma.search import Generator, SearchOptions
-from syntagma.search.constraints.base import Allowed
+from syntagma.search.constraints.base import Allowed, KnownInfill
 from syntagma.search.constraints.budget import WordBudgetConstraint, Written
 from syntagma.search.constraints.case import CaseConstraint
 from syntagma.search.constraints.draft import DraftConstraint
@@ -207,7 +207,7 @@ def test_something_grows_where_the_source_may_not_come_back(
 
 def test_a_draft_is_lost_where_another_constraint_forbids_its_words(generator: Generator) -> None:
     first, second, third = (token for token in SUBWORDS.encode(TEXTS[0])[:3])
-    constraint = DraftConstraint([[(PART_ID, first)]], 2, generator.grammar)
+    constraint = DraftConstraint([[KnownInfill((PART_ID, first, END), (0.0, 0.0, 0.0))]], 2, generator.grammar)
     every = WordSet(np.array([first, second]))
 
     def allowed(kinds: int = 15, **changes: list[int] | None) -> Allowed:
@@ -225,9 +225,9 @@ def test_a_draft_is_lost_where_another_constraint_forbids_its_words(generator: G
         ((), allowed(), None),
     ]
     for state, each, expected in cases:
-        constraint.mask(state, each)
+        constraint.mask(KnownInfill(state, (0.0,) * len(state)), each)
         assert (each.only, each.kinds == 0) == (expected, expected is None)
-    assert constraint.advance((first, END), first) == (END,)
+    assert constraint.advance(KnownInfill((first, END), (-1.0, -2.0)), first) == ((END,), (-2.0,))
 
 
 def test_literals_leave_as_many_texts_as_all_plans_found(generator: Generator) -> None:

@@ -21,7 +21,7 @@ from syntagma.search.hypothesis import Hypothesis
 from syntagma.serve.client_state import StateError, read_state, write_state
 
 schemathesis = pytest.importorskip("schemathesis")
-from requests.exceptions import ConnectionError  # noqa: A004, E402
+from requests.exceptions import ConnectionError  # noqa: E402
 from schemathesis import GenerationMode  # noqa: E402
 from schemathesis.checks import not_a_server_error  # noqa: E402
 from schemathesis.specs.openapi.checks import (  # noqa: E402

@@ -15,13 +15,15 @@ from syntagma.errors import ConfigError
 from syntagma.levels import levels
 from syntagma.network.contexts import AnnotatedContext
 from syntagma.runtime.base import Runtime
-from syntagma.search.constraints.base import Constraint
+from syntagma.search.constraints.base import Constraint, KnownInfill
 from syntagma.search.constraints.draft import DraftConstraint
 from syntagma.search.constraints.grammar import InfillGrammar
 from syntagma.search.constraints.template import TemplateConstraint
 from syntagma.search.drafts import Draft, DraftRules, write_drafts
 from syntagma.search.hypothesis import Hypothesis, IdTuple
+from syntagma.search.known import KnownLevel, score_levels
 from syntagma.search.options import SearchOptions
+from syntagma.search.request import SearchRequest, fits
 from syntagma.search.rerank import text_values
 from syntagma.search.steering import parsed
 from syntagma.template import Template
@@ -30,7 +32,6 @@ from syntagma.text.words import Word, split
 from syntagma.tree import Tree, prune
 
 if TYPE_CHECKING:
-    from syntagma.search.request import SearchRequest
     from syntagma.search.steering import Steerer
 
 _DRAFTS = 2
@@ -47,6 +48,13 @@ class _Read(NamedTuple):
     shape: Template
     tree: Tree
     text: str
+
+
+class _Known(NamedTuple):
+    """A draft's shape and its infills, with their scores."""
+
+    shape: Template
+    infills: list[KnownInfill]
 
 
 class Planner:
@@ -69,20 +77,35 @@ class Planner:
         drafts = ordered(requests, write_drafts(runtime, sources, counts, longest, rules), runtime)
         texts = [self.vocabulary.decode(ids) for own in drafts for ids in own]
         read = (_Read(self._shape(tree), tree, text) for tree, text in zip(parsed(texts), texts, strict=True))
-        for request, own, few, most in zip(requests, drafts, kept, longest, strict=True):
+        fitting: list[list[_Read]] = []
+        competing: list[list[_Read]] = []
+        for request, own, few in zip(requests, drafts, kept, strict=True):
             deepest = request.options.max_depth
-            fitting = [draft for _, draft in zip(own, read, strict=False) if draft.shape.depth <= deepest]
-            whole = [draft for draft in fitting if request.lexical.met_by(draft.text)][:few]
+            fitting.append([draft for _, draft in zip(own, read, strict=False) if draft.shape.depth <= deepest])
+            competing.append([draft for draft in fitting[-1] if request.lexical.met_by(draft.text)][:few])
+        infills = self._known(requests, competing, runtime)
+        for request, readable, whole, most in zip(requests, fitting, infills, longest, strict=True):
             count = min(_shapes(request.options, len(whole)), request.options.beam)
-            shapes = list(dict.fromkeys(draft.shape for draft in fitting))[:count]
+            shapes = list(dict.fromkeys(draft.shape for draft in readable))[:count]
             # An infill is no longer than a draft, the labels of its tree, and a part for each of them.
-            limit = most + 2 * max((str(draft.shape).count("(") for draft in fitting), default=0)
+            limit = most + 2 * max((str(draft.shape).count("(") for draft in readable), default=0)
             request.follow(self._constraints(shapes, whole), len(shapes), len(whole), limit)
 
     def _shape(self, tree: Tree) -> Template:
         return Template.from_tree(tree, labels=self.vocabulary.labels)
 
-    def _constraints(self, shapes: Sequence[Template], drafts: Sequence[_Read]) -> list[Constraint]:
+    def _known(
+        self, requests: Sequence[SearchRequest], drafts: Sequence[Sequence[_Read]], runtime: Runtime
+    ) -> list[list[_Known]]:
+        """The scored infills of each request's drafts; without those that outgrow the model."""
+        grown = [
+            [(draft.shape, self._levels(request, draft)) for draft in own]
+            for request, own in zip(requests, drafts, strict=True)
+        ]
+        scored = iter(score_levels([level for own in grown for _, levels in own for level in levels], runtime))
+        return [[_Known(shape, [next(scored) for _ in levels]) for shape, levels in own if levels] for own in grown]
+
+    def _constraints(self, shapes: Sequence[Template], drafts: Sequence[_Known]) -> list[Constraint]:
         """Each shape is that of a plan; then each draft has a plan of its own."""
         if not shapes and not drafts:
             return []
@@ -90,14 +113,21 @@ class Planner:
         template.slow = False  # a shape without gaps leaves no choice of labels
         if not drafts:
             return [template]
-        return [template, DraftConstraint([self._infills(draft) for draft in drafts], len(shapes), self.grammar)]
+        return [template, DraftConstraint([draft.infills for draft in drafts], len(shapes), self.grammar)]
 
-    def _infills(self, draft: _Read) -> list[IdTuple]:
-        """The infills of a draft's tree, from `<T>` down."""
+    def _levels(self, request: SearchRequest, draft: _Read) -> list[KnownLevel]:
+        """The levels of a draft's tree, from `<T>` down; none where the model has no room for one."""
         first, *rest = split(draft.text).words
         words = [Word(first.text), *rest]  # a text begins as if a space stood before it
-        grown = levels(prune(draft.tree, self.vocabulary.labels), words)
-        return [tuple(self.vocabulary.encode_tokens(level.infill)) for level in grown]
+        known: list[KnownLevel] = []
+        grown = request.start
+        for level in levels(prune(draft.tree, self.vocabulary.labels), words):
+            infill = tuple(self.vocabulary.encode_tokens(level.infill))
+            if not fits(grown.ids, request.config, request.source) or len(infill) + 2 > request.config.max_positions:
+                return []
+            known.append(KnownLevel(request.encoded, grown.context, infill))
+            grown = Hypothesis(request.expanded(grown, infill), 0.0, grown.depth + 1)
+        return known
 
 
 def plan(requests: Sequence[SearchRequest], runtime: Runtime) -> None:

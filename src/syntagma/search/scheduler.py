@@ -246,8 +246,7 @@ class Scheduler:
             lanes.setdefault(self._lane(task.request), []).append(task)
         for lane, together in lanes.items():
             begun = self.clock()
-            if known := [task for task in together if task.known is not None]:
-                self._fill_known(known)
+            self._fill_known([task for task in together if task.known is not None])
             if opening := [task for task in together if task.known is None]:
                 opened = self._open(opening)
                 self._first_feed(lane, opened)
@@ -268,12 +267,13 @@ class Scheduler:
         return RowBatch(state, [InfillBeam(task, self.grammar) for task in tasks])
 
     def _fill_known(self, tasks: Sequence[InfillTask]) -> None:
-        """Fill contexts that have no choice, with one step for the whole of their infills."""
-        batch = self._open(tasks)
-        with self.watch("decoding"):
-            spent = fill_known(batch.beams, batch.state, self.runtime)
-        self.row_steps += spent
-        self._settle(batch.beams)
+        """Fill contexts that have no choice."""
+        beams = [InfillBeam(task, self.grammar) for task in tasks]
+        with self.watch("choice"):
+            for beam in beams:
+                fill_known(beam)
+        self.row_steps += len(beams)
+        self._settle(beams)
 
     def _first_feed(self, lane: Lane, batch: RowBatch) -> None:
         """Feed a fresh batch; where `<c>` comes first, as nothing else can, it is fed with the start."""

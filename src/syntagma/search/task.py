@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from syntagma.search.constraints.base import Constraint
+from syntagma.search.constraints.base import Constraint, KnownInfill
 from syntagma.search.constraints.grammar import AnyState
 from syntagma.search.hypothesis import Hypothesis, IdTuple
 
@@ -28,8 +28,8 @@ class InfillTask:
         self.ends = any(type(constraint).may_end is not Constraint.may_end for constraint in self.constraints)
         """Whether a constraint may forbid its end."""
         known = (constraint.known(state) for constraint, state in zip(self.constraints, self.first_states, strict=True))
-        self.known: IdTuple | None = next((infill for infill in known if infill is not None), None)
-        """Its infill with the end, where it has no choice."""
+        self.known: KnownInfill | None = next((infill for infill in known if infill is not None), None)
+        """Its infill, where it has no choice."""
         self.reserve = 2 + sum(constraint.reserve for constraint in self.constraints)
         """Tokens that its infill may have beyond its most, so that constraints can be met."""
         self.grown: list[Hypothesis] | None = None

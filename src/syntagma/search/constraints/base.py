@@ -7,7 +7,7 @@ know of a partial infill in a value of its own, which beams share and never chan
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from syntagma.runtime.base import WordSet
 
@@ -34,6 +34,13 @@ class Allowed:
         self.denied: list[int] | None = None
         self.asked: list[int] | None = None
         self.only: int | None = None
+
+
+class KnownInfill(NamedTuple):
+    """The tokens of an infill with its end, and the log-probability of each."""
+
+    tokens: tuple[int, ...]
+    scores: tuple[float, ...]
 
 
 class Constraint:
@@ -65,8 +72,8 @@ class Constraint:
         """Whether the infill may end here."""
         return True
 
-    def known(self, state: Any) -> tuple[int, ...] | None:
-        """The whole infill with its end, where none but this one may be written; it is scored in one step."""
+    def known(self, state: Any) -> KnownInfill | None:
+        """The whole infill, where none but this one may be written."""
         return None
 
     def keep(self, hypothesis: Hypothesis) -> bool:

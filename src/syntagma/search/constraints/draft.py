@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from syntagma.search.constraints.base import Allowed, Constraint
+from syntagma.search.constraints.base import Allowed, Constraint, KnownInfill
 from syntagma.search.constraints.grammar import LABELS, WORDS, InfillGrammar
-from syntagma.search.hypothesis import IdTuple
 
 if TYPE_CHECKING:
     from syntagma.search.task import InfillTask
@@ -19,31 +18,31 @@ class DraftConstraint(Constraint):
     So it must be the last one.
     """
 
-    def __init__(self, drafts: Sequence[Sequence[IdTuple]], first: int, grammar: InfillGrammar) -> None:
+    def __init__(self, drafts: Sequence[Sequence[KnownInfill]], first: int, grammar: InfillGrammar) -> None:
         self.drafts, self.first, self.grammar = drafts, first, grammar
 
-    def begin(self, task: InfillTask) -> IdTuple | None:
-        """The tokens of the infill; None in the plans before."""
+    def begin(self, task: InfillTask) -> KnownInfill | None:
+        """What is left of the infill; None in the plans before."""
         number, level = task.hypothesis.plan - self.first, task.hypothesis.depth - 1
         if number < 0:
             return None
         infills = self.drafts[number]
-        return (*infills[level], self.grammar.config.end) if level < len(infills) else ()
+        return infills[level] if level < len(infills) else KnownInfill((), ())
 
-    def known(self, state: IdTuple) -> IdTuple:
+    def known(self, state: KnownInfill) -> KnownInfill:
         """The draft's own infill."""
         return state
 
-    def mask(self, state: IdTuple, allowed: Allowed) -> None:
+    def mask(self, state: KnownInfill, allowed: Allowed) -> None:
         """Nothing but the next token of the draft."""
-        if state and self._permits(allowed, state[0]):
-            allowed.only = state[0]
+        if state.tokens and self._permits(allowed, state.tokens[0]):
+            allowed.only = state.tokens[0]
         else:
             allowed.kinds = 0
 
-    def advance(self, state: IdTuple, token: int) -> IdTuple:
+    def advance(self, state: KnownInfill, token: int) -> KnownInfill:
         """One token further."""
-        return state[1:]
+        return KnownInfill(state.tokens[1:], state.scores[1:])
 
     def _permits(self, allowed: Allowed, token: int) -> bool:
         """Whether the other constraints let a token come."""
