@@ -20,7 +20,7 @@ from syntagma.text.subwords import Subwords
 from syntagma.text.words import split
 
 SOURCE_PIECES = ["▁I", "▁ca", "n", "'", "t", "▁e", "at", ".", "▁", "a", "e"]
-TARGET_PIECES = ["▁I", "▁can", "n", "'", "t", "▁eat", ".", "▁", "▁ca", "a", "p"]
+TARGET_PIECES = ["▁I", "▁can", "n", "'", "t", "▁eat", ".", "▁a", "▁p", "▁ca", "a", "p"]
 TEXTS = ["I can't eat.", "I eat.", "eat a pan"]
 
 

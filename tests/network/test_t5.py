@@ -22,7 +22,7 @@ from syntagma.text.sentencepieces import SentencePieces
 from syntagma.text.words import split
 from syntagma.train.start import silenced
 
-PIECES = ["▁I", "▁can", "n", "'", "t", "▁eat", ".", "▁", "▁ca", "a", "p", "e", "I", "c"]
+PIECES = ["▁I", "▁can", "n", "'", "t", "▁eat", ".", "▁a", "▁p", "▁ca", "a", "p", "e", "I", "c"]
 TEXTS = ["I can't eat.", "I eat.", "eat a pan"]
 NAMES = ["<pad>", "</s>", "<unk>", *PIECES]
 

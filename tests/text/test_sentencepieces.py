@@ -53,6 +53,15 @@ def test_shared_pieces(folder: Path) -> None:
     assert shared.outputs == shared.size
 
 
+def test_a_lone_space_is_one_with_the_piece_after_it(tmp_path: Path) -> None:
+    for side in ("source", "target"):
+        write_sentencepieces(tmp_path / f"{side}.spm", ["▁I", "▁", "ra", "n", "▁eat", ".", "a", "p", "r"])
+    chosen = SentencePieces.choose(tmp_path, [("I ran.", split("I ran.").words)] * 2, 400, min_count=1, two_sided=False)
+    assert spelled(chosen, chosen.encode("I ran.")) == [" I", " ra", "n", "."]
+    assert spelled(chosen, chosen.encode("I arn.")) == [" I", " a", "r", "n", "."]
+    assert all(chosen.is_word(number) for number in range(chosen.first_text_id + 256, chosen.size))
+
+
 def test_the_least_frequent_go_first(folder: Path, pieces: SentencePieces) -> None:
     fewer = SentencePieces.choose(folder, [(text, split(text).words) for text in TEXTS], pieces.size - 1, min_count=1)
     assert fewer.size == pieces.size - 1

@@ -21,7 +21,7 @@ from syntagma.network.config import ModelConfig
 from syntagma.network.storage import ModelError, check_weights, load_weights
 from syntagma.settings import read_mapping
 from syntagma.text.piecefiles import read_piece_scores
-from syntagma.text.sentencepieces import SPACE, SentencePieces, Unigram
+from syntagma.text.sentencepieces import SPACE, Unigram
 from syntagma.text.subwords import END, PAD, START, Subwords
 
 _SUBLAYERS = {
@@ -212,7 +212,7 @@ def known_rows(subwords: Subwords, rows: Mapping[str, int], segmenter: Callable[
         text = subwords.piece(number).decode("utf-8", errors="replace").replace(" ", SPACE)
         if text in rows:
             found[number] = [rows[text]]
-        elif "\ufffd" not in text and not isinstance(subwords, SentencePieces):
+        elif "\ufffd" not in text:
             segment = segment or segmenter()
             parts = [piece for piece, _ in segment(text.replace(SPACE, " "))]
             if all(part in rows for part in parts):

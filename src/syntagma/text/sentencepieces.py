@@ -18,6 +18,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -83,9 +84,10 @@ class SentencePieces(Subwords):
     ) -> SentencePieces:
         """The pieces of a pretrained model's folder that pairs (source, target's words) use, the most frequent first.
 
-        Pieces of one character are kept whatever their count.  Where the model's two languages are to be one, sources
-        may be segmented like targets (`two_sided=False`).  Where one list of scores is for both sides, as in many
-        CTranslate2 folders, pieces that no target uses count as the sources' alone.
+        Pieces of one character are kept whatever their count.  A space before a word is no piece of a target by itself,
+        as it is in T5's ` a`: it is one with the piece after it, since a search writes words.  Where the model's two
+        languages are to be one, sources may be segmented like targets (`two_sided=False`).  Where one list of scores is
+        for both sides, as in many CTranslate2 folders, pieces that no target uses count as the sources' alone.
         """
         from syntagma.text.piecefiles import read_piece_scores
 
@@ -94,12 +96,15 @@ class SentencePieces(Subwords):
         for text, words in sentences:
             units["source"].update(_chunks(text) if two_sided else _units(split(text).words))
             units["target"].update(_units(words))
+        target = _without_lone_space(target, units["target"] if two_sided else units["target"] | units["source"])
         both = _count_pieces(units["source"], Unigram(source if two_sided else target, normalise=two_sided))
         written = _count_pieces(units["target"], Unigram(target))
         both.update(written)
         if two_sided and shared:
             target = {piece: target[piece] for piece in written}
         kept = {piece for piece in both if len(piece.removeprefix(SPACE)) <= 1}
+        characters = set().union(*units["source"], *units["target"])
+        kept |= {piece for sign in characters for piece in (sign, SPACE + sign) if piece in target}
         room = size - len(CONTROLS) - len(labels) - 256
         for piece, count in sorted(both.items(), key=lambda item: (-item[1], item[0])):
             if len(kept) >= room or count < min_count:
@@ -260,6 +265,26 @@ def without_spaces(text: str) -> str:
 def _units(words: Sequence[Word]) -> Iterator[str]:
     for number, word in enumerate(words):
         yield from units_of(word, first=number == 0)
+
+
+def _without_lone_space(scores: Mapping[str, float], units: Counter[str]) -> dict[str, float]:
+    """Scores by which the same units are segmented alike, but for a space by itself, which is joined to what follows.
+
+    >>> scores = {SPACE: -2.0, "a": -1.0, "b": -3.0, f"{SPACE}b": -4.0}
+    >>> sorted(_without_lone_space(scores, Counter([" a", " ba"])).items())
+    [('a', -1.0), ('b', -3.0), ('▁a', -3.0), ('▁b', -4.0)]
+    """
+    if SPACE not in scores:
+        return dict(scores)
+    segment = Unigram(scores)
+    joined = {
+        SPACE + piece: scores[SPACE] + score for piece, score in scores.items() if len(piece) == 1 and piece != SPACE
+    }
+    for unit in units:
+        for (piece, _), (after, _) in pairwise(segment(unit)):
+            if piece == SPACE and after and after[0] != SPACE:
+                joined[SPACE + after] = scores[SPACE] + scores[after]
+    return {piece: score for piece, score in (joined | dict(scores)).items() if piece != SPACE}
 
 
 def _count_pieces(units: Counter[str], segment: Unigram) -> Counter[str]:
