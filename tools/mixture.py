@@ -3,8 +3,9 @@
     python tools/mixture.py --out mix.tsv [--pivot train.tsv.gz] [--paranmt pairs.tsv.gz] [--lower 0.08]
 
 Of the five lines of a written set any may be the source of any other that shares half of its content words; the last
-and freest paraphrase is never a target.  Found pairs are those of `--pivot` whose origin may be used, the machine's
-English as the source and the human's as the target.  Those of `--paranmt`, in lower case, serve both ways.
+and freest paraphrase is never a target, nor is the third of a short sentence.  Found pairs are those of `--pivot` whose
+origin is among `--origins` (by default those of free licences), the machine's English as the source and the human's as
+the target.  Those of `--paranmt`, in lower case, serve both ways.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from collections.abc import Iterator
 from itertools import permutations
 from pathlib import Path
 
-ORIGINS = ("wmt-sys", "wmt-human", "tatoeba", "3am", "news", "tico19")
+FREE_ORIGINS = ["tatoeba", "3am"]
+_SHORT = 9
+"""Words of a sentence whose third paraphrase is mostly stiff."""
 _STOP = """
 a an the of to in on at by for with from as and or but if so than that this these those there here it its is
 are was were be been being am do does did done have has had having will would can could may might shall should
@@ -34,6 +37,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--written", type=Path, nargs="+", default=[Path("data/paraphrases/train.tsv.gz")])
     parser.add_argument("--pivot", type=Path)
+    parser.add_argument("--origins", nargs="+", default=FREE_ORIGINS, help="what the origins begin with")
     parser.add_argument("--paranmt", type=Path)
     parser.add_argument("--lower", type=float, default=0.08, help="share of the pairs in lower case, words apart")
     parser.add_argument("--overlap", type=float, default=0.5)
@@ -42,7 +46,7 @@ def main() -> None:
     chance = random.Random(options.seed)
     pairs = [pair for file in options.written for pair in written(file, options.overlap)]
     if options.pivot:
-        pairs += list(found(options.pivot))
+        pairs += list(found(options.pivot, tuple(options.origins)))
     if options.lower:
         pairs = [tuple(map(apart, pair)) if chance.random() < options.lower else pair for pair in pairs]
     if options.paranmt:
@@ -69,14 +73,15 @@ def written(file: Path, overlap: float) -> Iterator[tuple[str, str]]:
     for sentence, paraphrases in sets.items():
         lines = [sentence, *paraphrases]
         for source, target in permutations(range(len(lines)), 2):
-            if target < 4 and share(lines[source], lines[target]) >= overlap:
+            natural = target < 3 or (target == 3 and len(lines[target].split()) >= _SHORT)
+            if natural and share(lines[source], lines[target]) >= overlap:
                 yield lines[source], lines[target]
 
 
-def found(file: Path) -> Iterator[tuple[str, str]]:
+def found(file: Path, origins: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     """Found pairs that are faithful and not nearly copies."""
     for human, machine, origin, cosine, jaccard in rows(file):
-        if origin.startswith(ORIGINS) and float(cosine) >= 0.9 and float(jaccard) <= 0.6:
+        if origin.startswith(origins) and float(cosine) >= 0.9 and float(jaccard) <= 0.6:
             yield machine, human
 
 
