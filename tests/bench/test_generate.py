@@ -3,6 +3,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,10 +45,16 @@ def test_every_engine_has_its_rows(tmp_path: Path) -> None:
     assert tokens["Hugging Face"] == pytest.approx(tokens["CTranslate2 float32"], abs=1.5)
 
 
-def test_a_guided_model_alone_gets_rivals_of_its_size(tmp_path: Path) -> None:
+AS_T5 = {
+    "norm_kind": "rms", "activation": "gated-gelu", "positions": "relative", "head_width": 16, "heads": 3, "output_embedding": True,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", [{"norm": "post"}, AS_T5], ids=["as Marian", "as T5"])
+def test_a_guided_model_alone_gets_rivals_of_its_size(tmp_path: Path, shape: dict[str, Any]) -> None:
     subwords = Subwords.train([split(text).words for text in TEXTS * 3], size=300)
     about = {"search": {"max_depth": 4, "max_tokens": 10, "num_structures": 2, "rerank": "joint"}}
-    save_pretrained(tmp_path / "model", random_model(subwords, 4, norm="post"), subwords, "", about=about)
+    save_pretrained(tmp_path / "model", random_model(subwords, 4, **shape), subwords, "", about=about)
     (tmp_path / "texts").write_text("\n".join(TEXTS))
     rows = list(run(tmp_path / "texts", model=str(tmp_path / "model"), quick=True, runs=1, settings=[(1, 2)]))
     ratios = [row for row in rows if row.what.startswith("ratio: ")]

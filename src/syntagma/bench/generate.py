@@ -125,14 +125,26 @@ def _of_one_size(model: str, texts: Sequence[str], folder: Path) -> Path:
 
 
 def baseline_of(config: ModelConfig) -> ModelConfig:
-    """A seq2seq model with as many layers as a guided one, as other engines can take it."""
+    """A seq2seq model with as many layers as a guided one, as other engines can take it.
+
+    The gate of a feed-forward layer, which Marian has not, is made up for by half as many units again.
+    """
+    gated = config.activation == "gated-gelu"
     return replace(
         config,
         architecture="seq2seq",
         context_layers=0,
+        context_attention_every=1,
         decoder_layers=config.decoder_layers + config.context_layers,
+        heads=config.heads if config.head_width is None else config.width // config.head_size,
+        head_width=None,
+        feed_forward=config.feed_forward * 3 // 2 if gated else config.feed_forward,
+        activation="swish" if gated else config.activation,
+        positions="marian" if config.positions == "relative" else config.positions,
         norm="post",
+        norm_kind="layer",
         context_norm=None,
+        output_embedding=False,
         copy=False,
         label_index=False,
         history=False,
