@@ -38,7 +38,6 @@ _BY_PIECE = ("embedding.weight", "output_embedding.weight", "output_bias")
 """Weights that have a row for each piece of the vocabulary."""
 _LITTLE = -4.0
 """The gate of a copy head that copies next to nothing, before the sigmoid."""
-_LAYERS = ("source_layers", "context_layers", "decoder_layers")
 
 
 def settled(config: TrainConfig) -> TrainConfig:
@@ -102,11 +101,17 @@ def _from_pretrained(model: PretrainedModel, config: TrainConfig, corpus: Corpus
 
 
 def _shape(config: TrainConfig, start: ModelConfig, subwords: Subwords) -> ModelConfig:
-    """The shape of the model that the run starts from, as far as the settings leave it."""
+    """The shape of the model that the run starts from, as far as the settings leave it.
+
+    Another architecture keeps its layers, too; a context encoder that it lacks has as many as the preset's.
+    """
     values: dict[str, Any] = {**start.to_dict(), "vocabulary": subwords.size}
     if config.architecture not in (None, start.architecture):
         usual = config.network(subwords)
-        values |= {name: getattr(usual, name) for name in ("architecture", "seq2seq_objective", *_LAYERS)}
+        names = ["architecture", "seq2seq_objective"]
+        if not (start.attends_to_context and usual.attends_to_context):
+            names.append("context_layers")
+        values |= {name: getattr(usual, name) for name in names}
     return ModelConfig.from_dict(values | config.model)
 
 
