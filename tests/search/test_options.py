@@ -1,8 +1,9 @@
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -67,8 +68,39 @@ def test_options_on_the_command_line(syntagma: Run, tmp_path: Path) -> None:
     syntagma("generate", "--model", "model", "--search", "paper", "max_depth=3", "--device", "cpu", "I")
     wrong = syntagma("generate", "--model", "model", "--device", "cuda:3", "I", check=1)
     assert wrong.stderr == "syntagma: the device 'cuda:3' is not here; give another, or auto\n"
-    wrong = syntagma("generate", "--model", "model", "rerank=seq2seq", "I", "an apple", check=1)
-    assert wrong.stderr.count("this model has not learnt to write whole texts") == 2
+
+
+OVERREACHING = {
+    "rerank=seq2seq": "this model has not learnt to write whole texts; use rerank=joint without channel_weight, or",
+    "num_plans=2": "this model has not learnt to write drafts; use num_plans=0 and num_drafts=0, or a model trained",
+    "known_words_only=true": "this model has no list of the words that it knows; use known_words_only=false, or",
+    "seq2seq=true": "this model has not learnt to write whole texts beside its levels; leave seq2seq=true out, or",
+}
+"""Options that a model with nothing beside its levels cannot obey."""
+
+
+@pytest.mark.parametrize("option", OVERREACHING)
+def test_options_that_no_text_can_be_searched_with_are_one_error(option: str) -> None:
+    generator = random_generator(SUBWORDS, 1)
+    name, _, value = option.partition("=")
+    options = generator.defaults.changed({name: json.loads(value) if value != "seq2seq" else value})
+
+    def texts() -> Iterator[str]:
+        raise AssertionError("a text is taken in")
+        yield ""
+
+    with pytest.raises(ConfigError, match=OVERREACHING[option]):
+        generator.stream(texts(), options=options)
+
+
+def test_one_error_for_a_command_of_many_texts(syntagma: Run, tmp_path: Path) -> None:
+    save_pretrained(tmp_path / "model", random_model(SUBWORDS, 4), SUBWORDS, "# Random\n")
+    for words in (["rerank=seq2seq", "I", "an apple"], ["rerank=joint", "channel_weight=0.5", "--out", "out", "I"]):
+        done = syntagma("generate", "--model", "model", *words, check=1)
+        assert (
+            done.stderr == f"syntagma: {OVERREACHING['rerank=seq2seq']} a model trained with seq2seq_objective=true\n"
+        )
+        assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
 
 def test_the_search_needs_no_torch() -> None:
