@@ -18,16 +18,19 @@ from safetensors.torch import load_file, save_file
 
 from runtime.networks import KINDS, contexts_of, follow, make_network
 from syntagma.errors import ConfigError
+from syntagma.hub import find_folder
 from syntagma.network.export import export_network
 from syntagma.network.folder import ModelError, ModelFolder
 from syntagma.network.network import Network
 from syntagma.network.storage import from_pretrained, save_pretrained
 from syntagma.network.weightfile import WeightError
+from syntagma.parse import load_parser
 from syntagma.runtime.base import Mask
 from syntagma.runtime.folder import load_model
 from syntagma.runtime.graphfile import GraphError
 from syntagma.runtime.onnx import OnnxRuntime
 from syntagma.runtime.session import TooOld
+from syntagma.search import Generator
 from syntagma.text import Subwords, split
 
 
@@ -112,6 +115,33 @@ def test_folders_of_format_1_still_load(folder: Path) -> None:
     assert ModelFolder.open(folder).graphs == {}
     export_network(ModelFolder.open(folder), folder.parent / "up", "", {}, "fp32", None)
     assert isinstance(load_model(folder.parent / "up").runtime, OnnxRuntime)
+
+
+# -- the cache of a hub, whose folders hold links to files elsewhere
+
+
+def linked(folder: Path, to: Path) -> Path:
+    to.mkdir()
+    for path in folder.iterdir():
+        (to / path.name).symlink_to(path)
+    return to
+
+
+def test_a_model_of_links(tmp_path: Path) -> None:
+    folder = linked(find_folder("translate-de-en", "model", "model"), tmp_path / "links")
+    text = "Er hat einen Fehler gemacht."
+    assert Generator.from_pretrained(folder)(text) == Generator.from_pretrained("translate-de-en")(text)
+
+
+def test_a_parser_of_links(tmp_path: Path) -> None:
+    parser = load_parser(str(linked(find_folder("parser-en", "parser", "network"), tmp_path / "links")))
+    assert str(parser.parse([["I", "nod", "."]])[0]) == "(TOP (S (NP (PRP I)) (VP (VBP nod)) (. .)))"
+
+
+def test_graphs_of_links_read_their_weights_alone(folder: Path, tmp_path: Path) -> None:
+    changed(folder, "location", "/etc/passwd")
+    with pytest.raises(GraphError, match=r"nothing but model\.safetensors may be read"):
+        first_step(load_model(linked(folder, tmp_path / "links")).runtime)  # type: ignore[arg-type]
 
 
 # -- what is wrong with a folder

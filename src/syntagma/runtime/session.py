@@ -10,6 +10,9 @@ from pathlib import Path
 from threading import Lock, Thread
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from syntagma.errors import Place, SyntagmaError
 from syntagma.hub import WEIGHTS
 from syntagma.network.weightfile import WeightFile
@@ -108,8 +111,18 @@ class Graphs:
         options.enable_mem_reuse = False  # planning it took half of the time of opening; the arena reuses memory anyway
         options.log_severity_level = 3
         options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(self.folder))
+        linked = self._linked_weights()
+        if linked is not None:
+            options.add_external_initializers_from_files_in_memory([WEIGHTS], [linked], [linked.size])
         try:
             return self._library.InferenceSession(data, options, providers=["CPUExecutionProvider"])
         except Exception as error:  # the library has an error for each kind, all derived from this
             reason = str(error).strip().splitlines()[-1]
             raise GraphError(f"ONNX Runtime cannot load it ({reason})", Place(str(path)), remedy) from None
+
+    def _linked_weights(self) -> npt.NDArray[np.uint8] | None:
+        """The weights where they are a link, as in a hub's cache, and ONNX Runtime follows none out of the folder: from
+        1.24 on, which takes them from memory."""
+        path = self.folder / WEIGHTS
+        takes_memory = hasattr(self._library.SessionOptions, "add_external_initializers_from_files_in_memory")
+        return np.memmap(path, np.uint8, "r") if path.is_symlink() and takes_memory else None
