@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shutil
 import sys
 import threading
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -29,7 +31,7 @@ from syntagma.runtime.base import Mask
 from syntagma.runtime.folder import load_model
 from syntagma.runtime.graphfile import GraphError
 from syntagma.runtime.onnx import OnnxRuntime
-from syntagma.runtime.session import TooOld
+from syntagma.runtime.session import OLDEST, TooOld
 from syntagma.search import Generator
 from syntagma.text import Subwords, split
 
@@ -246,10 +248,17 @@ def test_weights_that_are_none(folder: Path) -> None:
         first_step(load_model(folder).runtime)  # type: ignore[arg-type]
 
 
-def test_an_old_library(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(onnxruntime, "__version__", "1.9.0")
-    with pytest.raises(TooOld, match=r"onnxruntime 1\.9\.0 is too old for these graphs; install another: pip install"):
+@pytest.mark.parametrize("version", ["1.9.0", "1.20.1"])
+def test_an_old_library(folder: Path, monkeypatch: pytest.MonkeyPatch, version: str) -> None:
+    monkeypatch.setattr(onnxruntime, "__version__", version)
+    told = f"onnxruntime {version} is too old for these graphs; install another: pip install -U 'onnxruntime>=1.21'"
+    with pytest.raises(TooOld, match=f"^{re.escape(told)}$"):
         load_model(folder)
+
+
+def test_the_library_that_is_installed_is_not_too_old() -> None:
+    needed = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]["dependencies"]
+    assert "onnxruntime>={}.{}".format(*OLDEST) in needed
 
 
 def test_no_torch_for_a_folder_without_graphs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

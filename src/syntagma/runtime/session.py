@@ -18,8 +18,8 @@ from syntagma.hub import WEIGHTS
 from syntagma.network.weightfile import WeightFile
 from syntagma.runtime.graphfile import GraphError, check_graph
 
-OLDEST = (1, 20)
-"""The first version of ONNX Runtime that the graphs are made for."""
+OLDEST = (1, 21)
+"""The first version of ONNX Runtime that loads the graphs."""
 
 _INSTALL = "pip install -U 'onnxruntime>={}.{}'".format(*OLDEST)
 
