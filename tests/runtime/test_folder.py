@@ -9,6 +9,7 @@ import shutil
 import sys
 import threading
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -226,6 +227,77 @@ def test_a_graph_that_reads_another_place(folder: Path) -> None:
         first_step(load_model(folder).runtime)  # type: ignore[arg-type]
 
 
+def edited(folder: Path, edit: Callable[[onnx.GraphProto], object]) -> None:
+    model = onnx.load(folder / "decoder.onnx", load_external_data=False)
+    edit(model.graph)
+    put(folder, model.SerializeToString())
+
+
+def without_output(graph: onnx.GraphProto) -> None:
+    graph.output.remove(next(one for one in graph.output if one.name == "scores"))
+
+
+def with_input(graph: onnx.GraphProto) -> None:
+    graph.input.append(onnx.helper.make_tensor_value_info("mood", onnx.TensorProto.FLOAT, [1]))
+
+
+def with_renamed_input(graph: onnx.GraphProto) -> None:
+    for names in [node.input for node in graph.node]:
+        names[:] = ["relatives" if name == "parents" else name for name in names]
+    next(one for one in graph.input if one.name == "parents").name = "relatives"
+
+
+def with_seven_rows(graph: onnx.GraphProto) -> None:
+    next(one for one in graph.input if one.name == "parents").type.tensor_type.shape.dim[0].dim_value = 7
+
+
+def with_another_axis(graph: onnx.GraphProto) -> None:
+    """Of the first Gather, whose index is a constant."""
+    (index,) = (one for one in graph.initializer if one.name == "c0")
+    index.raw_data = np.array([7]).tobytes()
+
+
+OTHERS = {
+    without_output: "it lacks the output scores, so it belongs to another version or network",
+    with_input: "it asks for the input mood, so it belongs to another version or network",
+    with_renamed_input: "it lacks the input parents and asks for the input relatives, so it belongs to another",
+    with_seven_rows: "ONNX Runtime cannot run it ([ONNXRuntimeError] : 2 : INVALID_ARGUMENT : Got invalid dimensions",
+    with_another_axis: "ONNX Runtime cannot run it ([ONNXRuntimeError] : 2 : INVALID_ARGUMENT : Non-zero status code",
+}
+
+
+@pytest.mark.parametrize("edit", OTHERS)
+def test_a_graph_of_another_network(
+    folder: Path, edit: Callable[[onnx.GraphProto], object], capfd: pytest.CaptureFixture[str]
+) -> None:
+    edited(folder, edit)
+    with pytest.raises(GraphError) as caught:
+        first_step(load_model(folder).runtime)  # type: ignore[arg-type]
+    assert str(caught.value).startswith(f"{folder / 'decoder.onnx'}: {OTHERS[edit]}")
+    assert len(str(caught.value).splitlines()) == 1
+    assert capfd.readouterr() == ("", "")
+
+
+def test_the_library_writes_nothing_to_standard_output(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """A name that is no text makes it try the same again, and say so."""
+    put(folder, (folder / "decoder.onnx").read_bytes().replace(b"self_mask", b"self_mas\xeb", 1))
+    with pytest.raises(GraphError, match="ONNX Runtime cannot load it"):
+        first_step(load_model(folder).runtime)  # type: ignore[arg-type]
+    assert capfd.readouterr() == ("", "")
+
+
+def test_the_library_has_memory_run_out(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """This is no fault of the graph, and a search goes on with a smaller batch."""
+    runtime = load_model(folder).runtime
+
+    def exhausted(self: object, outputs: object, inputs: object) -> None:
+        raise RuntimeError("Failed to allocate memory for requested buffer of size 1073741824")
+
+    monkeypatch.setattr(onnxruntime.InferenceSession, "run_with_ort_values", exhausted)
+    with pytest.raises(RuntimeError, match="Failed to allocate"):
+        first_step(runtime)  # type: ignore[arg-type]
+
+
 def test_weights_of_another_shape(folder: Path) -> None:
     weights = load_file(folder / "model.safetensors")
     weights["embedding.weight"] = torch.zeros(100, 32)
@@ -239,6 +311,15 @@ def test_weights_of_another_shape(folder: Path) -> None:
     with pytest.raises(GraphError) as caught:
         first_step(load_model(folder).runtime)  # type: ignore[arg-type]
     assert "embedding.weight is float32 [100, 32] in model.safetensors, not float32 [275, 32]" in str(caught.value)
+
+
+def test_of_many_weights_of_another_shape_a_few_are_named(folder: Path) -> None:
+    weights = load_file(folder / "model.safetensors")
+    save_file({name: weight[None] for name, weight in weights.items()}, folder / "model.safetensors")
+    trust_weights(folder)
+    with pytest.raises(GraphError, match=r"is float32 \[1, .* not float32 .*; .*; .* and \d+ more; make one") as caught:
+        first_step(load_model(folder).runtime)  # type: ignore[arg-type]
+    assert len(str(caught.value)) < 600
 
 
 def test_weights_that_are_none(folder: Path) -> None:
