@@ -5,16 +5,21 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from search_models import TEXTS, random_generator, random_model
 from syntagma.errors import ConfigError, SyntagmaError
 from syntagma.network.storage import save_pretrained
-from syntagma.search import SearchOptions, Steering
+from syntagma.runtime.base import NO_WORDS
+from syntagma.search import Generator, SearchOptions, Steering
+from syntagma.search.constraints.base import Allowed, Constraint
+from syntagma.search.constraints.grammar import WORDS
 from syntagma.search.options import named
 from syntagma.search.outcome import check_found
 from syntagma.search.request import TooMuchWork
+from syntagma.search.task import InfillTask
 from syntagma.text import Subwords, split
 
 SUBWORDS = Subwords.train([split(text).words for text in TEXTS * 3], size=300)
@@ -49,8 +54,6 @@ def test_a_requests_work_is_bounded() -> None:
 
 def test_constraints_that_leave_nothing_are_said() -> None:
     generator = random_generator(SUBWORDS, 1, beam=2)
-    nothing = [word for token in range(SUBWORDS.first_text_id, SUBWORDS.size) for word in [SUBWORDS.piece(token)]]
-    assert nothing
     growth = generator.grow(TEXTS[0])
     growth.replace(0, "<NP>").require(labels=["PP"]).forbid(labels=["PP"])
     with pytest.raises(ConfigError, match="no output meets the constraints on words and labels"):
@@ -68,6 +71,44 @@ def test_options_on_the_command_line(syntagma: Run, tmp_path: Path) -> None:
     syntagma("generate", "--model", "model", "--search", "paper", "max_depth=3", "--device", "cpu", "I")
     wrong = syntagma("generate", "--model", "model", "--device", "cuda:3", "I", check=1)
     assert wrong.stderr == "syntagma: the device 'cuda:3' is not here; give another, or auto\n"
+
+
+class NoKind(Constraint):
+    """Nothing may follow the first token that the search feeds."""
+
+    strict = True
+
+    def begin(self, task: InfillTask) -> bool:
+        return True
+
+    def mask(self, state: Any, allowed: Allowed) -> None:
+        allowed.kinds = 0
+
+
+class NoWord(NoKind):
+    """Only words may, and there are none."""
+
+    def mask(self, state: Any, allowed: Allowed) -> None:
+        allowed.kinds, allowed.words = WORDS, NO_WORDS
+
+
+@pytest.mark.parametrize("constraint", [NoKind(), NoWord()])
+def test_a_mask_that_leaves_nothing_is_said(constraint: Constraint, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For its text alone."""
+    usual = Generator._constraints
+
+    def constraints(self: Generator, text: str, *given: Any) -> Iterator[Constraint]:
+        yield from usual(self, text, *given)
+        if text == "I":
+            yield constraint
+
+    monkeypatch.setattr(Generator, "_constraints", constraints)
+    nothing, found = random_generator(SUBWORDS, 1, beam=2).stream(["I", "an apple"])
+    told = "the constraints leave the model nothing to write; lift one: known_words_only, max_unary_repeats"
+    assert isinstance(nothing, ConfigError)
+    assert str(nothing) == told
+    assert isinstance(found, list)
+    assert found
 
 
 OVERREACHING = {

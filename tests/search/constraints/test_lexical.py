@@ -96,7 +96,9 @@ def test_a_forbidden_word_is_not_written_across_two_parts() -> None:
 @pytest.mark.parametrize("start", ["he nods .", "<NP> nods <NP>", "Nods <NP> .", "he nods and , right ?"])
 def test_a_start_may_not_hold_a_forbidden_word(start: str) -> None:
     generator = random_generator(SUBWORDS, 1)
-    with pytest.raises(ConfigError, match=r"^the start context holds 'nods', which must not appear; write another start"):
+    with pytest.raises(
+        ConfigError, match=r"^the start context holds 'nods', which must not appear; write another start"
+    ):
         generator.steering(start=start, must_not=["apple", "nods"])
     generator.steering(start=start, must_not=["apple"])
     generator.steering(must_not=["apple", "nods"])
