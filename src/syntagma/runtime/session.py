@@ -61,7 +61,6 @@ class Graphs:
         self._checksums = checksums
         self._remedy = f"make one with `syntagma {export} {folder} --out ...`"
         self._library = load_onnxruntime()
-        self._session_class = _without_fallback(self._library)
         self._weights: WeightFile | None = None
         self._sessions: dict[str, Any] = {}
         self._opening = Lock()
@@ -124,8 +123,8 @@ class Graphs:
         linked = self._linked_weights()
         if linked is not None:
             options.add_external_initializers_from_files_in_memory([WEIGHTS], [linked], [linked.size])
-        try:
-            return self._session_class(data, options, providers=["CPUExecutionProvider"])
+        try:  # without the fallback, the same once more, that it (1.23 and later) would report on standard output
+            return self._library.InferenceSession(data, options, providers=["CPUExecutionProvider"], enable_fallback=0)
         except Exception as error:
             raise GraphError(f"ONNX Runtime cannot load it ({_reason(error)})", self._place(name), remedy) from None
 
@@ -140,17 +139,8 @@ class Graphs:
         return np.memmap(path, np.uint8, "r") if path.is_symlink() and takes_memory else None
 
 
-def _without_fallback(library: Any) -> Any:
-    """The class of sessions that fail at once.
-
-    The library's own says on standard output, which is ours, that it tries the same once more.
-    """
-    never = property(lambda session: False, lambda session, value: None)
-    return type("Session", (library.InferenceSession,), {"_enable_fallback": never})
-
-
 def _misfit(session: Any, inputs: Mapping[str, Value], outputs: Sequence[str]) -> str:
-    """What a graph lacks of the inputs it is given and the outputs it is asked for, and what else it asks for."""
+    """The inputs and outputs that a graph lacks, and the inputs that nobody gives it, as a sentence; empty if none."""
     takes = [one.name for one in session.get_inputs()]
     gives = [one.name for one in session.get_outputs()]
     lacks = [f"the input {name}" for name in inputs if name not in takes]
