@@ -58,6 +58,14 @@ FLAGS: dict[str, str] = {
 }
 """Former flags of any command that has the present one, or the setting of its name."""
 
+GONE: dict[tuple[str, str], tuple[str, str]] = {
+    ("--engine", "ctranslate2"): (
+        "CTranslate2 runs models in `syntagma bench` only",
+        "leave --engine out, and give the model that was exported for it",
+    ),
+}
+"""Former flags with values that nothing replaces: what is wrong, and what to do."""
+
 _warned: set[str] = set()
 
 

@@ -89,7 +89,7 @@ class MissingExtra(SyntagmaError):
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(
             f"{purpose} needs the package {package}, which is not installed",
-            remedy=f"install it with: pip install -c constraints.txt 'syntagma[{extra}]'",
+            remedy=f"install it with: pip install 'syntagma[{extra}]'",
         )
 
 

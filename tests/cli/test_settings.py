@@ -60,6 +60,19 @@ def test_a_former_flag_whose_present_form_is_a_flag(capsys: pytest.CaptureFixtur
     assert "is now --executor" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("given", [["--engine", "ctranslate2"], ["--engine=ctranslate2"]])
+def test_a_former_engine_is_one_error(given: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(ConfigError, match=r"^CTranslate2 runs models in `syntagma bench` only; leave --engine out"):
+        list(modern(given, ["--beam"], [SEARCH, GENERATE], "--search"))
+    assert capsys.readouterr().err == ""
+
+
+def test_the_flag_that_was_given_is_the_one_that_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    list(modern(["--engine", "ray"], ["--beam"], [SEARCH, GENERATE], "--search"))
+    told = "syntagma: '--engine' is now executor=ray; the old name goes with the next release\n"
+    assert capsys.readouterr().err == told
+
+
 def test_settings_stand_among_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "odd=name.tsv").touch()

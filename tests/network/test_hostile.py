@@ -44,6 +44,8 @@ CHANGES = {
     "a list for the model": top(model=[1, 2]),
     "text for about": top(about="x"),
     "a number for the search": top(about={"search": 3}),
+    "no graphs": top(graphs=None),
+    "a list for the graphs": top(graphs=["x"]),
     "an unknown search": top(about={"search": {"bream": 3}}),
     "a beam without end": top(about={"search": {"beam": 10**30}}),
     "text for a number": model("width", "32"),

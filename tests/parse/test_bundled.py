@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from syntagma.hub import bundled, find_folder
+from syntagma.hub import bundled, find_folder, hash_file
 from syntagma.parse.base import ParserBackend, load_parser
+from syntagma.parse.shape import ParserConfig
 from syntagma.tree import Tree, prune
 
 FOLDER = find_folder("parser-en", "parser", "network") if "parser-en" in bundled("network") else None
@@ -27,6 +28,7 @@ def test_the_folder_is_whole_and_small() -> None:
     assert set(files) == {"README.md", "config.json", "model.safetensors", "parser.onnx", "tokenizer.json"}
     assert sum(files.values()) < 30e6
     assert all(os.access(path, os.R_OK) for path in FOLDER.iterdir())
+    assert ParserConfig.load(FOLDER / "config.json").weights_sha256 == hash_file(FOLDER / "model.safetensors")
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from syntagma.errors import BracketError, ConfigError, SyntagmaError
+from syntagma.hub import hash_file
 from syntagma.network.packing import quantise
 from syntagma.parse.base import ParserBackend, SentenceError, load_parser
 from syntagma.parse.chart import span_number
@@ -18,6 +19,7 @@ from syntagma.parse.encoder import load_bert
 from syntagma.parse.neural import NeuralParser
 from syntagma.parse.pieces import PIECES_A_WORD, Pieces, shape_of
 from syntagma.parse.settings import encoder_folder
+from syntagma.parse.shape import ParserConfig
 from syntagma.parse.trainable import TrainableParser
 from syntagma.runtime.graphfile import GraphError
 from syntagma.tree import read_tree
@@ -134,7 +136,13 @@ def test_a_saved_parser_parses_alike(in_torch: TrainableParser, tmp_path: Path, 
     assert loaded.parse(SENTENCES[:5]) == in_torch.parse(SENTENCES[:5])
     assert isinstance(loaded, NeuralParser)
     assert not isinstance(loaded, TrainableParser)
-    assert replace(loaded.config, graphs={}) == replace(in_torch.config, graphs={})
+    assert _shape(loaded.config) == _shape(in_torch.config)
+    assert loaded.config.weights_sha256 == hash_file(tmp_path / "model.safetensors")
+
+
+def _shape(config: ParserConfig) -> ParserConfig:
+    """What says nothing of the files beside it."""
+    return replace(config, graphs={}, weights_sha256=None)
 
 
 def test_a_graph_scores_as_torch_does(in_torch: TrainableParser, tmp_path: Path) -> None:
@@ -157,6 +165,34 @@ def test_a_parser_without_a_graph_runs_in_torch(in_torch: TrainableParser, tmp_p
     config = json.loads((tmp_path / "config.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps(config | {"graphs": {}}))
     assert isinstance(load_parser(str(tmp_path)), TrainableParser)
+
+
+@pytest.mark.parametrize("kind", [NeuralParser, TrainableParser])
+def test_changed_weights_are_seen(in_torch: TrainableParser, tmp_path: Path, kind: type[NeuralParser]) -> None:
+    in_torch.save(tmp_path)
+    path, settings = tmp_path / "model.safetensors", tmp_path / "config.json"
+    content = bytearray(path.read_bytes())
+    content[len(content) * 2 // 3] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(ConfigError) as caught:
+        kind.load(tmp_path)
+    told = "it is not the file that config.json has the checksum of; restore or download it again"
+    assert str(caught.value) == f"{path}: {told}"
+    values = json.loads(settings.read_text())
+    del values["weights_sha256"]
+    settings.write_text(json.dumps(values))
+    kind.load(tmp_path)  # an older folder has none
+
+
+def test_a_folder_whose_writing_was_stopped_is_unfinished(
+    in_torch: TrainableParser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_torch.save(tmp_path)
+    monkeypatch.setattr("syntagma.parse.trainable.write_graph", lambda folder, config: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        in_torch.save(tmp_path, "fp32")
+    with pytest.raises(ConfigError, match=r"holds no config\.json; give the folder of a finished parser"):
+        load_parser(str(tmp_path))
 
 
 def test_int8_is_a_quarter_in_size(in_torch: TrainableParser, tmp_path: Path) -> None:

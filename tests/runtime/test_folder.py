@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shutil
 import sys
 import threading
+import tomllib
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -18,17 +21,22 @@ from safetensors.torch import load_file, save_file
 
 from runtime.networks import KINDS, contexts_of, follow, make_network
 from syntagma.errors import ConfigError
+from syntagma.hub import find_folder
 from syntagma.network.export import export_network
 from syntagma.network.folder import ModelError, ModelFolder
 from syntagma.network.network import Network
 from syntagma.network.storage import from_pretrained, save_pretrained
 from syntagma.network.weightfile import WeightError
+from syntagma.parse import load_parser
 from syntagma.runtime.base import Mask
 from syntagma.runtime.folder import load_model
 from syntagma.runtime.graphfile import GraphError
 from syntagma.runtime.onnx import OnnxRuntime
-from syntagma.runtime.session import TooOld
+from syntagma.runtime.session import OLDEST, TooOld
+from syntagma.search import Generator
 from syntagma.text import Subwords, split
+
+VERSION = tuple(int(part) for part in onnxruntime.__version__.split(".")[:2])
 
 
 @pytest.fixture(scope="module")
@@ -114,6 +122,33 @@ def test_folders_of_format_1_still_load(folder: Path) -> None:
     assert isinstance(load_model(folder.parent / "up").runtime, OnnxRuntime)
 
 
+# -- the cache of a hub, whose folders hold links to files elsewhere
+
+
+def linked(folder: Path, to: Path) -> Path:
+    to.mkdir()
+    for path in folder.iterdir():
+        (to / path.name).symlink_to(path)
+    return to
+
+
+def test_a_model_of_links(tmp_path: Path) -> None:
+    folder = linked(find_folder("translate-de-en", "model", "model"), tmp_path / "links")
+    text = "Er hat einen Fehler gemacht."
+    assert Generator.from_pretrained(folder)(text) == Generator.from_pretrained("translate-de-en")(text)
+
+
+def test_a_parser_of_links(tmp_path: Path) -> None:
+    parser = load_parser(str(linked(find_folder("parser-en", "parser", "network"), tmp_path / "links")))
+    assert str(parser.parse([["I", "nod", "."]])[0]) == "(TOP (S (NP (PRP I)) (VP (VBP nod)) (. .)))"
+
+
+def test_graphs_of_links_read_their_weights_alone(folder: Path, tmp_path: Path) -> None:
+    changed(folder, "location", "/etc/passwd")
+    with pytest.raises(GraphError, match=r"nothing but model\.safetensors may be read"):
+        first_step(load_model(linked(folder, tmp_path / "links")).runtime)  # type: ignore[arg-type]
+
+
 # -- what is wrong with a folder
 
 
@@ -194,6 +229,78 @@ def test_a_graph_that_reads_another_place(folder: Path) -> None:
         first_step(load_model(folder).runtime)  # type: ignore[arg-type]
 
 
+def edited(folder: Path, edit: Callable[[onnx.GraphProto], object]) -> None:
+    model = onnx.load(folder / "decoder.onnx", load_external_data=False)
+    edit(model.graph)
+    put(folder, model.SerializeToString())
+
+
+def without_output(graph: onnx.GraphProto) -> None:
+    graph.output.remove(next(one for one in graph.output if one.name == "scores"))
+
+
+def with_input(graph: onnx.GraphProto) -> None:
+    graph.input.append(onnx.helper.make_tensor_value_info("mood", onnx.TensorProto.FLOAT, [1]))
+
+
+def with_renamed_input(graph: onnx.GraphProto) -> None:
+    for names in [node.input for node in graph.node]:
+        names[:] = ["relatives" if name == "parents" else name for name in names]
+    next(one for one in graph.input if one.name == "parents").name = "relatives"
+
+
+def with_seven_rows(graph: onnx.GraphProto) -> None:
+    next(one for one in graph.input if one.name == "parents").type.tensor_type.shape.dim[0].dim_value = 7
+
+
+def with_another_axis(graph: onnx.GraphProto) -> None:
+    """Of the first Gather, whose index is a constant."""
+    (index,) = (one for one in graph.initializer if one.name == "c0")
+    index.raw_data = np.array([7]).tobytes()
+
+
+OTHERS = {
+    without_output: "it lacks the output scores, so it belongs to another version or network",
+    with_input: "it asks for the input mood, so it belongs to another version or network",
+    with_renamed_input: "it lacks the input parents and asks for the input relatives, so it belongs to another",
+    with_seven_rows: "ONNX Runtime cannot run it ([ONNXRuntimeError] : 2 : INVALID_ARGUMENT : Got invalid dimensions",
+    with_another_axis: "ONNX Runtime cannot run it ([ONNXRuntimeError] : 2 : INVALID_ARGUMENT : Non-zero status code",
+}
+
+
+@pytest.mark.parametrize("edit", OTHERS)
+def test_a_graph_of_another_network(
+    folder: Path, edit: Callable[[onnx.GraphProto], object], capfd: pytest.CaptureFixture[str]
+) -> None:
+    edited(folder, edit)
+    with pytest.raises(GraphError) as caught:
+        first_step(load_model(folder).runtime)  # type: ignore[arg-type]
+    assert str(caught.value).startswith(f"{folder / 'decoder.onnx'}: {OTHERS[edit]}")
+    assert len(str(caught.value).splitlines()) == 1
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.skipif(VERSION < (1, 23), reason="earlier ones cannot but do")
+def test_the_library_writes_nothing_to_standard_output(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """A name that is no text makes it try the same again, and say so."""
+    put(folder, (folder / "decoder.onnx").read_bytes().replace(b"self_mask", b"self_mas\xeb", 1))
+    with pytest.raises(GraphError, match="ONNX Runtime cannot load it"):
+        first_step(load_model(folder).runtime)  # type: ignore[arg-type]
+    assert capfd.readouterr() == ("", "")
+
+
+def test_the_library_has_memory_run_out(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """This is no fault of the graph, and a search goes on with a smaller batch."""
+    runtime = load_model(folder).runtime
+
+    def exhausted(self: object, outputs: object, inputs: object) -> None:
+        raise RuntimeError("Failed to allocate memory for requested buffer of size 1073741824")
+
+    monkeypatch.setattr(onnxruntime.InferenceSession, "run_with_ort_values", exhausted)
+    with pytest.raises(RuntimeError, match="Failed to allocate"):
+        first_step(runtime)  # type: ignore[arg-type]
+
+
 def test_weights_of_another_shape(folder: Path) -> None:
     weights = load_file(folder / "model.safetensors")
     weights["embedding.weight"] = torch.zeros(100, 32)
@@ -209,6 +316,15 @@ def test_weights_of_another_shape(folder: Path) -> None:
     assert "embedding.weight is float32 [100, 32] in model.safetensors, not float32 [275, 32]" in str(caught.value)
 
 
+def test_of_many_weights_of_another_shape_a_few_are_named(folder: Path) -> None:
+    weights = load_file(folder / "model.safetensors")
+    save_file({name: weight[None] for name, weight in weights.items()}, folder / "model.safetensors")
+    trust_weights(folder)
+    with pytest.raises(GraphError, match=r"is float32 \[1, .* not float32 .*; .*; .* and \d+ more; make one") as caught:
+        first_step(load_model(folder).runtime)  # type: ignore[arg-type]
+    assert len(str(caught.value)) < 600
+
+
 def test_weights_that_are_none(folder: Path) -> None:
     (folder / "model.safetensors").write_bytes(b"short")
     trust_weights(folder)
@@ -216,10 +332,17 @@ def test_weights_that_are_none(folder: Path) -> None:
         first_step(load_model(folder).runtime)  # type: ignore[arg-type]
 
 
-def test_an_old_library(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(onnxruntime, "__version__", "1.9.0")
-    with pytest.raises(TooOld, match=r"onnxruntime 1\.9\.0 is too old for these graphs; install another: pip install"):
+@pytest.mark.parametrize("version", ["1.9.0", "1.20.1"])
+def test_an_old_library(folder: Path, monkeypatch: pytest.MonkeyPatch, version: str) -> None:
+    monkeypatch.setattr(onnxruntime, "__version__", version)
+    told = f"onnxruntime {version} is too old for these graphs; install another: pip install -U 'onnxruntime>=1.21'"
+    with pytest.raises(TooOld, match=f"^{re.escape(told)}$"):
         load_model(folder)
+
+
+def test_the_library_that_is_installed_is_not_too_old() -> None:
+    needed = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]["dependencies"]
+    assert "onnxruntime>={}.{}".format(*OLDEST) in needed
 
 
 def test_no_torch_for_a_folder_without_graphs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from pretended_device import Placed, pretended_device
@@ -20,7 +22,7 @@ from syntagma.network.config import Architecture
 from syntagma.network.contexts import AnnotatedContext
 from syntagma.runtime.base import Draw, Mask, WordSet, score_texts
 from syntagma.runtime.device import find_device
-from syntagma.runtime.torch import TorchRuntime, top
+from syntagma.runtime.torch import TorchRuntime, top, widest
 from syntagma.search import Generator, SearchOptions
 from syntagma.text import Subwords, split
 
@@ -127,7 +129,20 @@ def test_half_precision_is_close_and_leaves_the_network_alone(architecture: Arch
     assert found
 
 
-def test_draws_follow_the_numbers_given() -> None:
+class WithoutDoubles(TorchDispatchMode):
+    """Refuses what MPS lacks."""
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        made = function(*args, **(kwargs or {}))
+        if any(isinstance(leaf, Tensor) and leaf.dtype == torch.float64 for leaf in tree_leaves(made)):
+            raise TypeError(f"{function} makes float64")
+        return made
+
+
+@pytest.mark.parametrize("doubles", [True, False])
+def test_draws_follow_the_numbers_given(doubles: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not doubles:
+        monkeypatch.setattr("syntagma.runtime.torch.widest", lambda device: torch.float32)
     runtime = TorchRuntime(random_model(SUBWORDS, 1, "seq2seq"))
     config, (source,) = runtime.config, runtime.encode([[20, 21]])
     words = WordSet(np.array([40, 50, 60]))
@@ -135,18 +150,23 @@ def test_draws_follow_the_numbers_given() -> None:
     start = np.array([[config.start]])
 
     def step(k: int, draw: Draw | None = None) -> Any:
-        return runtime.step(runtime.open([source], None), np.array([0]), start, mask, k, draw)
+        with nullcontext() if doubles else WithoutDoubles():
+            return runtime.step(runtime.open([source], None), np.array([0]), start, mask, k, draw)
 
     ordered = step(3)
     chances = np.exp(ordered.scores[0].astype(np.float64))
     shares = np.cumsum(chances / chances.sum())
-    for number in (0.0, shares[0] - 1e-4, shares[0] + 1e-4, shares[1] + 1e-4, 0.99999):
+    for number in (0.0, shares[0] - 1e-4, shares[0] + 1e-4, shares[1] + 1e-4, 0.99999, 1 - 1e-12):
         drawn = step(1, Draw(np.array([number])))
-        assert drawn.tokens[0, 0] == ordered.tokens[0, int(np.searchsorted(shares, number, side="right"))]
+        assert drawn.tokens[0, 0] == ordered.tokens[0, int(np.searchsorted(shares[:2], number, side="right"))]
         assert drawn.scores[0, 0] == pytest.approx(
             ordered.scores[0, ordered.tokens[0].tolist().index(drawn.tokens[0, 0])], abs=1e-5
         )
     assert step(1, Draw(np.array([0.99999]), top_p=1e-6)).tokens[0, 0] == ordered.tokens[0, 0]
+
+
+def test_mps_has_no_doubles() -> None:
+    assert [widest(torch.device(name)) for name in ("cpu", "cuda", "mps")] == [torch.float64] * 2 + [torch.float32]
 
 
 def test_a_device_that_is_not_there_is_said() -> None:

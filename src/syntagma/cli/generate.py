@@ -158,6 +158,7 @@ def generate(
         generator.defaults = base
     steering = generator.steering(**asked)
     how = generator.defaults.for_texts(nbest, options)
+    generator.check_options(how)
     jsonl = chosen.jsonl
     if jsonl is None:
         jsonl = not texts and source.endswith((".jsonl", ".jsonl.gz"))

@@ -91,14 +91,16 @@ def modern(args: Sequence[str], declared: Collection[str], places: Sequence[str]
             tell(flag, FLAGS[flag])
             yield FLAGS[flag] + equals + value
         else:
-            yield _setting(FLAGS.get(flag, flag), value if equals else None, waiting, places) or argument
+            yield _setting(flag, value if equals else None, waiting, places) or argument
 
 
-def _setting(flag: str, value: str | None, following: Iterator[str], places: Sequence[str]) -> str | None:
+def _setting(former: str, value: str | None, following: Iterator[str], places: Sequence[str]) -> str | None:
     """The setting that a former flag means, whose value may be the following argument; None if it is no setting."""
-    from syntagma.aliases import ALIASES, renamed, tell
+    from syntagma.aliases import ALIASES, FLAGS, GONE, renamed, tell
+    from syntagma.errors import ConfigError
     from syntagma.settings import parse_overrides
 
+    flag = FLAGS.get(former, former)
     for kind in map(load_class, places):
         hints = get_type_hints(kind)
         types = hints | {name: hints[alias.name] for name, alias in ALIASES.get(kind.__name__, {}).items()}
@@ -110,9 +112,12 @@ def _setting(flag: str, value: str | None, following: Iterator[str], places: Seq
             continue
         if value is None:
             value = state if switch else next(following, "")
+        if (former, value) in GONE:
+            what, remedy = GONE[former, value]
+            raise ConfigError(what, remedy=remedy)
         ((name, present),) = renamed(kind.__name__, parse_overrides([f"{name}={value}"])).items()
         setting = f"{name}={present if isinstance(present, str) else json.dumps(present)}"
-        tell(flag, setting)
+        tell(former, setting)
         return setting
     return None
 

@@ -85,7 +85,10 @@ class ModelFolder:
     @property
     def graphs(self) -> dict[str, str]:
         """The checksums of its graphs by name; none where it was written without them."""
-        return dict(self.values.get("graphs", {}))
+        graphs = self.values.get("graphs", {})
+        if not isinstance(graphs, dict):
+            raise ModelError("'graphs' is no mapping", Place(str(self.path / "config.json")), "restore that file")
+        return dict(graphs)
 
 
 def read_config(folder: Path, values: Mapping[str, Any]) -> tuple[ModelConfig, dict[str, Any]]:

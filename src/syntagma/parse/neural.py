@@ -15,11 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from syntagma.errors import ConfigError, Place
+from syntagma.hub import CHECKSUM, check_checksum
 from syntagma.parse import chart
 from syntagma.parse.base import SentenceError
 from syntagma.parse.pieces import EncodedSentence, Pieces
 from syntagma.parse.shape import ParserConfig
-from syntagma.process import halving
+from syntagma.process import Background, halving
 from syntagma.runtime.device import find_device, needs_torch
 from syntagma.tree import ROOT, Tree
 from syntagma.tree.node import CLOSE, check_word, escape
@@ -70,8 +71,13 @@ class NeuralParser:
             return _load_with_torch(folder, device, precision)
         from syntagma.parse.onnx import OnnxScorer
 
-        pieces = Pieces.load(folder / "tokenizer.json")
-        return cls(config, OnnxScorer(folder, config.graphs, pieces.pad, threads), pieces)
+        checking = Background(lambda: check_checksum(folder, {CHECKSUM: config.weights_sha256}))
+        try:
+            pieces = Pieces.load(folder / "tokenizer.json")
+            parser = cls(config, OnnxScorer(folder, config.graphs, pieces.pad, threads), pieces)
+        finally:
+            checking.wait()
+        return parser
 
     def parse(self, sentences: Sequence[Sequence[str]]) -> list[Tree]:
         """The trees of sentences that are already split into words, in their order."""

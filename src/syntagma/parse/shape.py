@@ -54,3 +54,5 @@ class ParserConfig(Settings):
     """The code of the language that it parses, such as en; empty where nobody said."""
     graphs: dict[str, str] = field(default_factory=dict)
     """The checksum of each graph by its name."""
+    weights_sha256: str | None = None
+    """The checksum of the weights; older folders have none."""

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from syntagma.errors import ConfigError, Place
 from syntagma.files import atomic_write, locked
-from syntagma.hub import find_folder
+from syntagma.hub import WEIGHTS, find_folder
 from syntagma.parse import weights
 from syntagma.parse.base import is_neural
 from syntagma.parse.card import model_card
@@ -87,7 +87,8 @@ class ParserTrainer:
         teacher = _load_teacher(config.teacher) if config.teacher else None
         self.model_config = self._model_config(pretrained.config)
         if start is not None:
-            self._name_labels_as(ParserConfig.load(start / "config.json"), str(start), "--init")
+            start_config = ParserConfig.load(start / "config.json")
+            self._name_labels_as(start_config, str(start), "--init")
         if teacher is not None:
             self._name_labels_as(teacher.config, config.teacher, "--teacher")
         self.network = ParserNetwork(
@@ -95,7 +96,7 @@ class ParserTrainer:
         )
         self.network.encoder.load_state_dict(pretrained.state_dict())
         if start is not None:
-            weights.load(self.network, start / "model.safetensors")
+            weights.load(self.network, start / WEIGHTS, start_config.weights_sha256)
         self.teacher = teacher.network.requires_grad_(False) if teacher is not None else None
         self.network.encoder.pieces.requires_grad_(False)
         self.network.encoder.positions.requires_grad_(False)

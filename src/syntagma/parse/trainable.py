@@ -15,6 +15,7 @@ from torch import nn
 
 from syntagma.errors import ConfigError, Place
 from syntagma.files import atomic_write
+from syntagma.hub import WEIGHTS, hash_file
 from syntagma.network.weightfile import WeightFile, stored_precision
 from syntagma.parse import weights
 from syntagma.parse.network import ParserNetwork, collate
@@ -42,7 +43,7 @@ class TrainableParser(NeuralParser):
             raise ConfigError("there is no such model folder", Place(str(folder)), "check the name")
         config = ParserConfig.load(folder / "config.json")
         network = ParserNetwork(config.encoder, config.network)
-        weights.load(network, folder / "model.safetensors")
+        weights.load(network, folder / WEIGHTS, config.weights_sha256)
         return cls(config, network, Pieces.load(folder / "tokenizer.json")).to(find_device(device), precision)
 
     def to(self, device: torch.device, precision: str | None = None) -> Self:
@@ -60,17 +61,20 @@ class TrainableParser(NeuralParser):
     def save(self, folder: str | Path, precision: str = "int8", stored: Path | None = None) -> None:
         """Write the model folder with its graph; `precision` of the matrices is `int8`, `fp16` or `fp32`.
 
-        Where the file `stored` has the weights in that precision already, it is copied.
+        Where the file `stored` has the weights in that precision already, it is copied.  The configuration is written
+        last, so a folder that has one is complete.
         """
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
+        (folder / "config.json").unlink(missing_ok=True)
         if stored is not None and stored_precision(WeightFile.open(stored)) == precision:
-            shutil.copyfile(stored, folder / "model.safetensors")
+            shutil.copyfile(stored, folder / WEIGHTS)
         else:
-            weights.save(self.network, folder / "model.safetensors", precision)
+            weights.save(self.network, folder / WEIGHTS, precision)
         with atomic_write(folder / "tokenizer.json") as stream:
             stream.write(self.pieces.tokenizer.text)
-        config = replace(self.config, graphs=write_graph(folder, self.config))
+        graphs = write_graph(folder, self.config)
+        config = replace(self.config, graphs=graphs, weights_sha256=hash_file(folder / WEIGHTS))
         with atomic_write(folder / "config.json") as stream:
             json.dump(config.to_dict(), stream, indent=1, ensure_ascii=False)
             stream.write("\n")
@@ -85,7 +89,7 @@ def write_graph(folder: Path, config: ParserConfig) -> dict[str, str]:
         from syntagma.parse.graph import parser_graph
     except ImportError:
         return {}
-    data = parser_graph(config, WeightFile.open(folder / "model.safetensors"))
+    data = parser_graph(config, WeightFile.open(folder / WEIGHTS))
     with atomic_write(folder / "parser.onnx", "wb") as stream:
         stream.write(data)
     return {"parser": hashlib.sha256(data).hexdigest()}

@@ -11,6 +11,7 @@ from torch import nn
 
 from syntagma.errors import ConfigError, Place
 from syntagma.files import atomic_write
+from syntagma.hub import CHECKSUM, check_checksum
 from syntagma.network.packing import pack_weights, unpack_weights
 
 
@@ -21,8 +22,8 @@ def save(network: nn.Module, path: Path, precision: str = "int8") -> None:
         stream.write(to_bytes(stored, {"format": "pt"}))
 
 
-def load(network: nn.Module, path: Path) -> None:
-    """Fill a network; a `ConfigError` lists all weights that do not fit."""
+def load(network: nn.Module, path: Path, checksum: str | None = None) -> None:
+    """Fill a network; a `ConfigError` lists all weights that do not fit, or says that the file has another checksum."""
     try:
         stored = load_file(path)
     except (OSError, SafetensorError) as error:
@@ -38,4 +39,5 @@ def load(network: nn.Module, path: Path) -> None:
             Place(str(path)),
             "give the weights that belong to this config.json",
         )
+    check_checksum(path.parent, {CHECKSUM: checksum})
     network.load_state_dict(state, assign=True)

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 PRECISIONS = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}
 """What torch calls each."""
 
-_GPU = Path("/dev/nvidia0")
+_DEVICES = Path("/dev")
+_GPUS = ("nvidia[0-9]*", "dxg")
+"""NVIDIA GPUs among devices: any of a machine's, in Windows' subsystem for Linux the one file for all."""
 _NAME = re.compile(r"auto|cpu|mps|cuda(:\d{1,3})?")
 
 
@@ -35,7 +37,7 @@ def on_gpu(device: str) -> bool:
 
 def has_gpu() -> bool:
     """Whether torch can compute on an NVIDIA GPU here; it is not even imported where there is none."""
-    if not _GPU.exists():
+    if not any(path for names in _GPUS for path in _DEVICES.glob(names)):
         return False
     try:
         import torch

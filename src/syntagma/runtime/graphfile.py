@@ -6,7 +6,7 @@ checked before ONNX Runtime sees the graph, which would follow any path.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from syntagma.errors import Place, SyntagmaError
@@ -18,6 +18,7 @@ _TYPES = {1: "float32", 2: "uint8", 3: "int8", 7: "int64", 9: "bool", 10: "float
 _MODEL_GRAPH, _GRAPH_INITIALIZER = 7, 5
 _DIMS, _DATA_TYPE, _NAME, _EXTERNAL_DATA, _DATA_LOCATION = 1, 2, 8, 13, 14
 _EXTERNAL = 1
+_SHOWN = 3
 
 
 class GraphError(SyntagmaError):
@@ -31,7 +32,17 @@ def check_graph(path: Path, data: bytes, weights: WeightFile, remedy: str) -> No
     except (IndexError, ValueError, UnicodeDecodeError):
         raise GraphError("this is no graph, or a damaged one", Place(str(path)), remedy) from None
     if problems:
-        raise GraphError("; ".join(problems), Place(str(path)), remedy)
+        raise GraphError(listed(problems, "; "), Place(str(path)), remedy)
+
+
+def listed(items: Sequence[str], between: str = ", ") -> str:
+    """A few of some items, and how many more there are.
+
+    >>> listed(["a", "b"]), listed("abcdef")
+    ('a, b', 'a, b, c and 3 more')
+    """
+    more = f" and {len(items) - _SHOWN} more" if len(items) > _SHOWN else ""
+    return between.join(items[:_SHOWN]) + more
 
 
 def _problems(data: bytes, weights: WeightFile) -> Iterator[str]:
@@ -59,8 +70,7 @@ def _problems(data: bytes, weights: WeightFile) -> Iterator[str]:
             elif (places.get("offset", "0"), places.get("length")) != (str(entry.offset), str(entry.length)):
                 moved.append(name)
     if moved:
-        more = f" and {len(moved) - 1} others" if len(moved) > 1 else ""
-        yield f"it looks for {moved[0]}{more} in another place than where {weights.path.name} has it"
+        yield f"it looks for {listed(moved)} in another place than where {weights.path.name} has it"
     if data.count(b"location") != known:  # such as one inside a node
         yield "it names a file in a place where it should not"
 

@@ -29,6 +29,9 @@ _ROOM = 1 << 22
 """Scores of a text's tokens that are made at a time."""
 
 
+_BELOW_ONE = np.nextafter(np.float32(1), np.float32(0))
+
+
 class DeviceRuntime(RuntimeBase):
     """A torch network on a device: that of its weights, where none is named.
 
@@ -169,8 +172,14 @@ class Choice:
             return []
         numbers = {id(words): number for number, words in enumerate(self._sets(mask))}
         chosen = np.array([numbers[id(words or self._every)] for words in mask.words], np.int64)
-        uniforms = np.zeros(0, np.int64) if draw is None else draw.uniforms.astype(np.float64).view(np.int64)
+        uniforms = np.zeros(0, np.int64) if draw is None else self._bits(draw.uniforms)
         return [mask.controls.astype(np.int64), chosen, mask.denied, mask.asked, uniforms]
+
+    def _bits(self, uniforms: npt.NDArray[np.float64]) -> IdArray:
+        """The bits of numbers to draw with, in the widest type that the device has."""
+        if widest(self._controls.device) == torch.float64:
+            return uniforms.astype(np.float64).view(np.int64)
+        return np.minimum(uniforms, _BELOW_ONE).astype(np.float32).view(np.int32).astype(np.int64)
 
     def _sets(self, mask: Mask) -> list[WordSet]:
         return list({id(words): words for words in (words or self._every for words in mask.words)}.values())
@@ -217,16 +226,22 @@ class Choice:
         )
 
 
-def _draw(logits: Tensor, draw: Draw, uniforms: Tensor) -> tuple[Tensor, Tensor]:
+def widest(device: torch.device) -> torch.dtype:
+    """The widest type of floats on a device; MPS has no float64."""
+    return torch.float32 if device.type == "mps" else torch.float64
+
+
+def _draw(logits: Tensor, draw: Draw, bits: Tensor) -> tuple[Tensor, Tensor]:
     """One continuation a row, drawn at a temperature among the likeliest that make up `top_p`: [N, 1] each."""
-    wide = torch.float32 if logits.device.type == "mps" else torch.float64
+    wide = widest(logits.device)
+    uniforms = (bits if wide == torch.float64 else bits.to(torch.int32)).view(wide)
     likely = torch.log_softmax(logits / draw.temperature, dim=-1)
     ordered, order = likely.sort(dim=-1, descending=True, stable=True)
     chances = ordered.exp()
     inside = chances.cumsum(dim=-1) - chances < draw.top_p
     inside[:, 0] = True
     shares = (chances * inside).to(wide).cumsum(dim=-1)
-    wanted = uniforms.view(torch.float64).to(wide)[:, None] * shares[:, -1:]
+    wanted = uniforms[:, None] * shares[:, -1:]
     place = torch.minimum((shares <= wanted).sum(dim=-1, keepdim=True), inside.sum(dim=-1, keepdim=True) - 1)
     tokens = order.gather(1, place)
     return logits.gather(1, tokens), tokens

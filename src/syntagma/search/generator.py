@@ -49,6 +49,7 @@ from syntagma.search.result import Output, read_out, read_out_plain, unchanged_o
 from syntagma.search.scheduler import Scheduler
 from syntagma.search.steered import Control, Text
 from syntagma.search.steering import SEQ2SEQ_STEERED, Steerer, Steering
+from syntagma.search.stream import in_order
 from syntagma.stopwatch import Stopwatch
 from syntagma.template import Template, TemplateError
 from syntagma.text.lexicon import Lexicon
@@ -159,45 +160,30 @@ class Generator:
         """For each text, in order, its hypotheses or what was wrong with it; texts are taken in as there is room.
 
         An error among the texts, such as a line that could not be read, comes back in its place; a text without words
-        has no hypotheses.  `steering` is for the texts that do not carry their own.  `nbest` hypotheses are wanted at
-        least, `watch` is told where the time goes.
+        has no hypotheses.  Options that the model cannot obey are refused before any text is taken in.  `steering` is
+        for the texts that do not carry their own.  `nbest` hypotheses are wanted at least, `watch` is told where the
+        time goes.
         """
         options = options or self.defaults
         if options.seq2seq and self.config.guided:
             if steering is not None and (steering.template is not None or steering.start != (TOP,)):
                 raise ConfigError(SEQ2SEQ_STEERED, remedy="leave seq2seq=true or the template out")
-            # There is no tree whose log-probability a reranker could add.
-            options = options.changed({"rerank": "none" if options.rerank == "none" else "joint"})
-            yield from self._seq2seq.stream(texts, steering=steering, options=options, batch=batch, nbest=nbest)
+            options = _in_one_go(options)
+            return self._seq2seq.stream(texts, steering=steering, options=options, batch=batch, nbest=nbest)
+        self.check_options(options)
+        asked = self._steerer.each(texts, steering or Steering())
+        return in_order(self, self.scheduler(batch, watch), asked, options, nbest)
+
+    def check_options(self, options: SearchOptions) -> None:
+        """Raise where the model cannot obey the options, whatever the text."""
+        if options.seq2seq and self.config.guided:
+            self._seq2seq.check_options(_in_one_go(options))
             return
-        scheduler = self.scheduler(batch, watch)
-        begun: dict[int, tuple[Document, Steering]] = {}
-        ready: dict[int, list[Output] | SyntagmaError] = {}
-
-        def requests() -> Iterator[SearchRequest]:
-            for number, (text, asked) in enumerate(self._steerer.each(texts, steering or Steering())):
-                try:
-                    if isinstance(asked, SyntagmaError):
-                        raise asked
-                    document = self.document(number, text, asked, options, nbest)
-                    if document.requests:
-                        begun[number] = document, asked
-                        yield from document.requests
-                    else:
-                        ready[number] = document.answer
-                except SyntagmaError as error:
-                    ready[number] = error
-
-        following = 0
-        for request in scheduler.run(requests()):
-            if begun[request.number][0].has_finished(request):
-                ready[request.number] = self.document_outputs(*begun.pop(request.number))
-            while following in ready:
-                yield ready.pop(following)
-                following += 1
-        while following in ready:
-            yield ready.pop(following)
-            following += 1
+        check_rerank(options, self.runtime.capabilities, self.config.seq2seq_objective)
+        if options.known_words_only:
+            _ = self._lexicon
+        if options.drafts and self.config.guided:
+            _ = self._planner
 
     @cached_property
     def _seq2seq(self) -> Generator:
@@ -398,3 +384,8 @@ class Generator:
         if self.config.guided:
             return read_out(hypothesis, first, self.vocabulary)
         return read_out_plain(hypothesis, self.vocabulary, self.config.architecture == "linearised")
+
+
+def _in_one_go(options: SearchOptions) -> SearchOptions:
+    """Options for texts without a tree, whose log-probability no reranker can add."""
+    return options.changed({"rerank": "none" if options.rerank == "none" else "joint"})

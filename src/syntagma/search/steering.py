@@ -12,7 +12,7 @@ from typing import Any
 from syntagma.errors import ConfigError, SyntagmaError
 from syntagma.levels import TOP, Label, Tokens, is_label, read_tokens
 from syntagma.runtime.base import Capabilities
-from syntagma.search.constraints.lexical import LexicalConstraint
+from syntagma.search.constraints.lexical import LexicalConstraint, holds, spellings
 from syntagma.search.steered import Control, SteeredText, Text
 from syntagma.template import Template
 from syntagma.text.spacing import respace
@@ -70,8 +70,20 @@ class Steerer:
             (template,) = self.exemplar_shapes([(exemplar, exemplar_depth)])
         elif isinstance(template, str):
             template = Template.parse(template, labels)
-        context = (TOP,) if start is None else self.read_context(start)
-        return Steering(template, control, context, LexicalConstraint.of(self.vocabulary, must, must_not))
+        lexical = LexicalConstraint.of(self.vocabulary, must, must_not)
+        if start is None:
+            return Steering(template, control, lexical=lexical)
+        context = self.read_context(start)
+        self._check_words(context, must_not)
+        return Steering(template, control, context, lexical)
+
+    def _check_words(self, context: Tokens, must_not: Sequence[str]) -> None:
+        """Raise where a context holds a word that must not appear."""
+        ids = self.vocabulary.encode_tokens(context)
+        for word in must_not:
+            if any(holds(ids, spelling) for spelling in spellings(word, self.vocabulary)):
+                what = f"the start context holds {word!r}, which must not appear"
+                raise ConfigError(what, remedy="write another start, or allow the word")
 
     def each(self, texts: Iterable[Text], general: Steering) -> Iterator[tuple[str, Steering | SyntagmaError]]:
         """Each text with its own steering, or the general one, or what was wrong.

@@ -7,6 +7,7 @@ import pytest
 
 from search_models import TEXTS, random_generator
 from serve_models import growing_generator
+from syntagma.errors import ConfigError
 from syntagma.hub import bundled
 from syntagma.search import Generator
 from syntagma.search.constraints.base import Allowed
@@ -90,6 +91,17 @@ def test_a_forbidden_word_is_not_written_across_two_parts() -> None:
     (task,) = request.next_tasks()
     assert not any(constraint.keep(_with(request, word)) for constraint in request.constraints if constraint.strict)
     assert task.constraints
+
+
+@pytest.mark.parametrize("start", ["he nods .", "<NP> nods <NP>", "Nods <NP> .", "he nods and , right ?"])
+def test_a_start_may_not_hold_a_forbidden_word(start: str) -> None:
+    generator = random_generator(SUBWORDS, 1)
+    with pytest.raises(
+        ConfigError, match=r"^the start context holds 'nods', which must not appear; write another start"
+    ):
+        generator.steering(start=start, must_not=["apple", "nods"])
+    generator.steering(start=start, must_not=["apple"])
+    generator.steering(must_not=["apple", "nods"])
 
 
 def _with(request: SearchRequest, ids: list[int]) -> Any:
