@@ -46,7 +46,8 @@ def test_every_engine_has_its_rows(tmp_path: Path) -> None:
 
 
 AS_T5 = {
-    "norm_kind": "rms", "activation": "gated-gelu", "positions": "relative", "head_width": 16, "heads": 3, "output_embedding": True,
+    "norm_kind": "rms", "activation": "gated-gelu", "positions": "relative", "head_width": 16, "heads": 3,
+    "output_embedding": True,
 }  # fmt: skip
 
 
