@@ -9,7 +9,7 @@ from syntagma.search import Generator
 from syntagma.search.show import draw_trace
 from syntagma.tree import draw
 
-SENTENCE = "Scientists warn that the glacier could disappear within fifty years."
+SENTENCE = "Because of the strike, hundreds of flights were cancelled on Monday."
 
 
 def main(sentence: str = SENTENCE) -> None:

@@ -48,8 +48,8 @@ def drafts_of(generator: Generator, texts: list[str], count: int) -> list[list[t
     return ids_of(write_drafts(generator.runtime, sources, [count] * len(texts), [12] * len(texts)))
 
 
-def requests(generator: Generator, options: SearchOptions) -> list[SearchRequest]:
-    return [generator.request(0, TEXTS[0], Steering(), options, plan=True)]
+def requests(generator: Generator, options: SearchOptions, nbest: int = 1) -> list[SearchRequest]:
+    return [generator.request(0, TEXTS[0], Steering(), options, nbest, plan=True)]
 
 
 def test_drafts_begin_differently_and_hold_words_only(generator: Generator) -> None:
@@ -122,7 +122,7 @@ def test_drafts_compete_with_what_grows_in_their_shapes(generator: Generator, mo
     drafts = [Draft(ids, -1.0) for ids in written]
     monkeypatch.setattr("syntagma.search.plan.write_drafts", lambda *rest: [drafts])
     (plain,) = generator.scheduler().run(requests(generator, OPTIONS))
-    (request,) = generator.scheduler().run(requests(generator, OPTIONS.changed({"num_drafts": 6})))
+    (request,) = generator.scheduler().run(requests(generator, OPTIONS.changed({"num_drafts": 6}), nbest=2))
     assert request.plans == plain.plans + len(TEXTS)
     kept = [each for each in request.beam if each.plan >= plain.plans]
     assert {each.ids for each in kept} <= set(written)
@@ -162,7 +162,7 @@ def test_drafts_score_in_one_step_what_they_score_token_by_token(
 
 
 def test_the_best_drafts_compete(generator: Generator) -> None:
-    settings = {"num_plans": 0, "num_drafts": 2, "rerank": "seq2seq", "channel_weight": 0.5}
+    settings = {"num_plans": 0, "num_drafts": 6, "rerank": "seq2seq", "channel_weight": 0.5}
     (request,) = generator.scheduler().run(requests(generator, OPTIONS.changed(settings)))
     source = request.source
     worth = {
@@ -297,9 +297,9 @@ def test_several_texts_have_more_shapes() -> None:
     several = OPTIONS.for_texts(5, {})
     assert (several.num_plans, several.beam) == (7, 14)
     assert OPTIONS.for_texts(5, {"num_plans": 5}).num_plans == 5
-    drafting = SearchOptions(beam=3, num_drafts=4)
+    drafting = SearchOptions(beam=3, num_drafts=12)
     assert drafting.for_texts(1, {}) == drafting
-    assert (drafting.for_texts(5, {}).num_drafts, drafting.for_texts(5, {}).beam) == (10, 5)
+    assert (drafting.for_texts(5, {}).num_drafts, drafting.for_texts(5, {}).beam) == (30, 5)
     assert drafting.for_texts(5, {"num_drafts": 6}).num_drafts == 6
 
 

@@ -13,7 +13,7 @@ from syntagma.settings import Settings, setting
 _SPARE = 3
 """Hypotheses beside those that are asked for: constraints leave some out, `prune` lets others die."""
 _SPARE_PLANS = 2
-_DRAFTS_EACH = 2
+_DRAFTS_EACH = 6
 WIDEST = 1000
 """The widest beam: beyond, a step of a single text takes minutes and gigabytes."""
 
@@ -103,8 +103,8 @@ class SearchOptions(Settings):
     parsed, are the shapes.  For models that write English and have learnt `seq2seq_objective`.  0: none, the search
     finds the shape itself, or drafts are all that is asked for."""
     num_drafts: int = setting(0, ge=0)
-    """How many of those texts compete as well, the best of three times as many, each as the tree that the parser reads
-    in it, with its levels' scores."""
+    """How many of those texts are written where they compete as well: the best, two for each text that is asked for,
+    each as the tree that the parser reads in it, with its levels' scores."""
     seq2seq: bool = False
     """Write each text in one go, as a sequence-to-sequence model does: the baseline in a guided model's own weights.
     For models that have learnt `seq2seq_objective`.  Nothing can steer it, and it gives no tree."""
@@ -130,7 +130,7 @@ class SearchOptions(Settings):
     @property
     def width(self) -> int:
         """The measure that its work grows with: hypotheses at each depth, and drafts, which are written and scored."""
-        return self.beam + 2 * self.num_drafts
+        return self.beam + self.num_drafts
 
     @classmethod
     def paper(cls) -> Self:
@@ -143,7 +143,7 @@ class SearchOptions(Settings):
         A beam that is asked for is as wide as the texts need at least; where none is, several texts have a few places
         more than there are of them, because some hypotheses are dropped, up to `widest`.  Where structures share the
         beam, several texts have as many structures, with two places each; where shapes are planned, two more of them
-        than texts, each with the share that it has for one text, or where drafts compete, two drafts a text.  A user
+        than texts, each with the share that it has for one text, or where drafts compete, six drafts a text.  A user
         who forbids copies gets none, whatever the others are like.
 
         >>> plain = SearchOptions(beam=5)

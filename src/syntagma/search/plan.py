@@ -2,8 +2,8 @@
 
 A search from `<T>` down chooses labels before it knows the words that they will hold, and a model that has seen little
 opens constituents that it has nothing for.  The tree of a draft is a complete template that can be filled.  With
-`num_plans` the words of drafts are forgotten, and texts grow in their shapes as they do under any hard template.  With
-`num_drafts` drafts themselves compete, scored level by level as what is grown.
+`num_plans` the words of drafts are forgotten, and texts grow in their shapes as they do under any hard template.  Of
+`num_drafts` drafts the best compete themselves, scored level by level as what is grown.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
 _DRAFTS = 2
 """Drafts written for each shape, as some have the same."""
-_WRITTEN = 3
-"""Drafts written for each that competes."""
+_COMPETING, _SPARE = 2, 2
+"""Drafts that compete for each text that is asked for; drafts whose trees are read beside them."""
 _LONGER, _MORE = 1.5, 5
 """How long a draft may become: so many times its source, and some tokens more."""
 
@@ -69,12 +69,17 @@ class Planner:
     def plan(self, requests: Sequence[SearchRequest], runtime: Runtime) -> None:
         """Have requests, whose sources are encoded, grow in the shapes of their drafts, the best first."""
         plans = [min(request.options.num_plans, request.options.beam) for request in requests]
-        kept = [request.options.num_drafts for request in requests]
-        counts = [max(_DRAFTS * count, _WRITTEN * few) for count, few in zip(plans, kept, strict=True)]
+        written = [request.options.num_drafts for request in requests]
+        kept = [min(count, _COMPETING * request.wanted) for count, request in zip(written, requests, strict=True)]
+        counts = [max(_DRAFTS * count, whole) for count, whole in zip(plans, written, strict=True)]
         longest = [round(_LONGER * len(request.source)) + _MORE for request in requests]
         sources = [request.encoded for request in requests]
         rules = [DraftRules.of(request.fixed_constraints) for request in requests]
         drafts = ordered(requests, write_drafts(runtime, sources, counts, longest, rules), runtime)
+        drafts = [
+            own if count else self._to_read(request, own, few)
+            for request, own, count, few in zip(requests, drafts, plans, kept, strict=True)
+        ]
         texts = [self.vocabulary.decode(ids) for own in drafts for ids in own]
         read = (_Read(self._shape(tree), tree, text) for tree, text in zip(parsed(texts), texts, strict=True))
         fitting: list[list[_Read]] = []
@@ -90,6 +95,12 @@ class Planner:
             # An infill is no longer than a draft, the labels of its tree, and a part for each of them.
             limit = most + 2 * max((str(draft.shape).count("(") for draft in readable), default=0)
             request.follow(self._constraints(shapes, whole), len(shapes), len(whole), limit)
+
+    def _to_read(self, request: SearchRequest, drafts: Sequence[IdTuple], few: int) -> list[IdTuple]:
+        """The best of drafts, those first that hold what they must, and some more, as a tree may be too deep."""
+        if request.lexical.any:
+            drafts = sorted(drafts, key=lambda ids: not request.lexical.met_by(self.vocabulary.decode(ids)))
+        return list(drafts[: few + _SPARE])
 
     def _shape(self, tree: Tree) -> Template:
         return Template.from_tree(tree, labels=self.vocabulary.labels)

@@ -46,7 +46,7 @@ _SERVED = {
     "num_beam_groups": NumberRange(ge=0, le=BEAM),
     "num_structures": NumberRange(ge=0, le=BEAM),
     "num_plans": NumberRange(ge=0, le=BEAM),
-    "num_drafts": NumberRange(ge=0, le=2 * BEAM),
+    "num_drafts": NumberRange(ge=0, le=6 * BEAM),
     "prune": NumberRange(ge=0, le=1000),
     "reward": NumberRange(ge=-100, le=100),
     "seed": NumberRange(ge=0, le=2**53 - 1),

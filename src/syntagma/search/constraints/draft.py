@@ -22,7 +22,7 @@ class DraftConstraint(Constraint):
         self.drafts, self.first, self.grammar = drafts, first, grammar
 
     def begin(self, task: InfillTask) -> KnownInfill | None:
-        """What is left of the infill; None in the plans before."""
+        """The rest of the infill; None in the plans before."""
         number, level = task.hypothesis.plan - self.first, task.hypothesis.depth - 1
         if number < 0:
             return None
