@@ -89,7 +89,7 @@ class CorpusOptions(Settings):
     """Replace this share of the labels by others at random, in the training trees."""
     seed: int = 1
     """Decides everything that is drawn."""
-    vocab_size: int = 8000
+    vocab_size: int = setting(8000, ge=1)
     """Entries of the vocabulary, labels and control tokens included."""
     vocab_sample: int = setting(250_000, ge=1)
     """Pairs that the subwords are trained on, evenly spread, at most."""

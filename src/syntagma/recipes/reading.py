@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, replace
 from functools import reduce
 from pathlib import Path
 from typing import Any
 
-from syntagma.corpus.options import SPLITS
+from syntagma.corpus.options import SPLITS, CorpusOptions
 from syntagma.errors import ConfigError, Place, SyntagmaError
 from syntagma.metrics.bleu import TOKENISERS
 from syntagma.metrics.registry import known_names
@@ -27,6 +27,7 @@ from syntagma.recipes.recipe import (
 )
 from syntagma.search.options import SearchOptions
 from syntagma.settings import read_mapping, shown
+from syntagma.train.config import TrainConfig
 
 FOLDER = Path(__file__).parent
 _NEEDED = ("title", "hours", "tests", "systems", "rows", "metrics")
@@ -102,6 +103,35 @@ def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any
     return result
 
 
+def faults_of(read: Callable[[Any], object], values: Any) -> tuple[list[str], Any]:
+    """What is wrong with values that are read together, and those that can be; None where no single one is to blame.
+
+    >>> def read(values: dict[str, int]) -> None:
+    ...     for name, value in values.items():
+    ...         if value < 0:
+    ...             raise ConfigError(f"{name} cannot be {value}", remedy="give another")
+    >>> faults_of(read, {"a": -1, "b": 2, "c": -3})
+    (['a cannot be -1; give another', 'c cannot be -3; give another'], {'b': 2})
+    """
+    faults: list[str] = []
+    while (fault := _fault(read, values)) is not None:
+        faults.append(fault)
+        rest = values if isinstance(values, Mapping) else {}
+        without = ({key: value for key, value in rest.items() if key != name} for name in rest)
+        values = next((others for others in without if _fault(read, others) != fault), None)
+        if values is None:
+            break
+    return faults, values
+
+
+def _fault(read: Callable[[Any], object], values: Any) -> str | None:
+    try:
+        read(values)
+    except SyntagmaError as error:
+        return str(error)
+    return None
+
+
 class _Reader:
     """Reads a recipe and collects what is wrong with it."""
 
@@ -163,11 +193,15 @@ class _Reader:
         return value
 
     def _settings(self, kind: type[Any], values: Any, where: str) -> Any:
-        try:
-            return kind.from_dict(values)
-        except SyntagmaError as error:
-            self.problems.append(f"{where}: {error}")
-            return None
+        before = len(self.problems)
+        self._sound(kind.from_dict, values, where)
+        return kind.from_dict(values) if len(self.problems) == before else None
+
+    def _sound(self, read: Callable[[Any], object], values: Any, where: str) -> Any:
+        """The values without those that cannot be read, each of which is told; None where no value is to blame."""
+        faults, sound = faults_of(read, values)
+        self.problems += [f"{where}: {fault}" for fault in faults]
+        return sound
 
     def _optional(self, kind: type[Any], key: str) -> Any:
         value = self.values.get(key)
@@ -206,6 +240,8 @@ class _Reader:
                 self.problems.append(f"rows, {name}: there is no system {row.system!r}")
             if row.against is not None and row.against not in recipe.rows:
                 self.problems.append(f"rows, {name}: there is no row {row.against!r} to compare it with")
+            if row.beam is not None and row.nbest > row.beam:
+                self.problems.append(f"rows, {name}: a beam of {row.beam} has no {row.nbest} texts")
             self._check_following(recipe, name, row)
             try:
                 options = row.search_options()
@@ -234,6 +270,9 @@ class _Reader:
         if figure is None:
             return
         given = {*recipe.metrics, *recipe.facts}
+        settings = {item.name for kind in (SearchOptions, CorpusOptions, OutputRow) for item in fields(kind)}
+        if figure.x is not None and figure.x not in settings:
+            self.problems.append(f"figure: {figure.x!r} is no setting that rows may differ in")
         for name in figure.figures:
             if name not in given:
                 self.problems.append(f"figure: {name!r} is not among the metrics and facts of the table")
@@ -241,17 +280,27 @@ class _Reader:
     def _check_parts(self, recipe: Recipe) -> None:
         if recipe.trained() and "train" not in recipe.splits:
             self.problems.append(f"'train' is missing: {recipe.trained()[0]} has to be trained, or give its 'model'")
-        try:
-            if "train" in recipe.splits:
+        if "train" in recipe.splits:
+
+            def prepared(values: dict[str, Any]) -> object:
+                return replace(recipe, prepare=values).corpus_options(Path())
+
+            sound = self._sound(prepared, recipe.prepare, "prepare")
+            if sound == recipe.prepare:
                 options = recipe.corpus_options(Path())
                 for system in recipe.systems:
-                    options.from_dict(options.to_dict() | recipe.variant(system))
-        except SyntagmaError as error:
-            self.problems.append(f"prepare: {error}")
-        for name in recipe.trained():
-            try:
-                recipe.train_config(name, Path(), Path())
-            except SyntagmaError as error:
-                self.problems.append(f"systems, {name}: {error}")
+                    changes = recipe.variant(system)
+                    self._sound(
+                        lambda values: options.from_dict(options.to_dict() | values), changes, f"systems, {system}"
+                    )
+
+        def trained(values: dict[str, Any]) -> object:
+            return TrainConfig.from_dict(values | {"data": ""})
+
+        if recipe.trained():
+            shared = self._sound(trained, recipe.training, "training") or {}
+            for name in recipe.trained():
+                own = {key: value for key, value in recipe.systems[name].items() if key != "prepare"}
+                self._sound(lambda values: trained(shared | values), own, f"systems, {name}")
         if recipe.distil is not None and recipe.distil.teacher not in recipe.systems:
             self.problems.append(f"distil: there is no system {recipe.distil.teacher!r}")

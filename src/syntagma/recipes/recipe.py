@@ -14,7 +14,7 @@ from typing import Any, Literal
 from syntagma.corpus.options import AUTO, BRACKETS, CorpusOptions, Input
 from syntagma.hub import bundled, find_folder
 from syntagma.search.options import SearchOptions, named
-from syntagma.settings import Settings
+from syntagma.settings import Settings, setting
 from syntagma.train.config import PRESET_TRAINING, TrainConfig
 
 REFERENCES = "references"
@@ -110,7 +110,7 @@ class OutputRow(Settings):
     control: Literal["soft", "hard"] = "soft"
     exemplar_depth: int | None = None
     """How deep a shape that is followed counts; complete where not given."""
-    nbest: int = 1
+    nbest: int = setting(1, ge=1)
     scored_by: int | None = None
     """The one reference that the row is scored against, from 0; all of them where not given."""
     against: str | None = None
