@@ -104,7 +104,7 @@ def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any
 
 
 def faults_of(read: Callable[[Any], object], values: Any) -> tuple[list[str], Any]:
-    """What is wrong with values that are read together, and those that can be; None where no single one is to blame.
+    """The faults of values that are read together, and the values without them; None where no single one is to blame.
 
     >>> def read(values: dict[str, int]) -> None:
     ...     for name, value in values.items():
