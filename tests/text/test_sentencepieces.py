@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from network.test_marian import SOURCE_PIECES, TARGET_PIECES, TEXTS, write_sentencepieces
 from syntagma.errors import InputError, SyntagmaError
 from syntagma.levels import PART, Label
-from syntagma.text.sentencepieces import SentencePieces, read_sentencepieces, without_spaces
+from syntagma.text.sentencepieces import SentencePieces, Unigram, read_sentencepieces, without_spaces
 from syntagma.text.subwords import Subwords
 from syntagma.text.vocabulary import load_vocabulary
 from syntagma.text.words import Word, split
@@ -60,6 +60,20 @@ def test_a_lone_space_is_one_with_the_piece_after_it(tmp_path: Path) -> None:
     assert spelled(chosen, chosen.encode("I ran.")) == [" I", " ra", "n", "."]
     assert spelled(chosen, chosen.encode("I arn.")) == [" I", " a", "r", "n", "."]
     assert all(chosen.is_word(number) for number in range(chosen.first_text_id + 256, chosen.size))
+
+
+def test_a_joined_piece_begins_as_its_parts(tmp_path: Path) -> None:
+    from syntagma.network.marian import known_rows
+
+    pieces = ["▁I", "▁", "ra", "n", "."]
+    for side in ("source", "target"):
+        write_sentencepieces(tmp_path / f"{side}.spm", pieces)
+    chosen = SentencePieces.choose(tmp_path, [("I ran.", split("I ran.").words)] * 2, 400, two_sided=False)
+    rows = {piece: number for number, piece in enumerate(pieces)}
+    scores = read_sentencepieces(tmp_path / "target.spm")
+    found = known_rows(chosen, rows, lambda: Unigram(scores))
+    _, joined, *_ = chosen.encode("I ran.")
+    assert (chosen.piece(joined), found[joined]) == (b" ra", [1, 2])
 
 
 def test_the_least_frequent_go_first(folder: Path, pieces: SentencePieces) -> None:

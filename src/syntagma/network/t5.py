@@ -2,7 +2,8 @@
 
 A folder holds `config.json`, `model.safetensors` and `tokenizer.json` as Hugging Face stores them.  What T5 leaves out
 of its sums (a scale on embeddings, on attention scores) goes into the weights, so our network computes what T5
-computes.  A sublayer that T5 lacks begins as nothing.
+computes, but for words that T5 begins with a space by itself, which our vocabulary joins to the piece after it.  A
+sublayer that T5 lacks begins as nothing.
 """
 
 from __future__ import annotations
@@ -109,7 +110,8 @@ class T5Model:
         return weights | {name: zero for name, zero in zeros.items() if ".norm." not in name}
 
     def _rows(self, table: Tensor, subwords: Subwords) -> Tensor:
-        """A table [V, W] for a vocabulary of ours: what T5 has no piece for is drawn about the mean of all."""
+        """A table [V, W] for a vocabulary of ours: a piece that T5 writes in parts is their mean, what it cannot
+        write is drawn about the mean of all."""
         made = table.mean(dim=0) + torch.randn(subwords.size, table.shape[1]) * table.std(dim=0)
         control = {START: [int(self.config["decoder_start_token_id"])], END: [int(self.config["eos_token_id"])]}
         for number, rows in (control | known_rows(subwords, self.rows, lambda: Unigram(self.pieces))).items():
